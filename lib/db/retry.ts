@@ -1,0 +1,30 @@
+import pRetry from 'p-retry'
+import { isConflict, isUnreachable } from '@/lib/db/errors'
+
+/** Tries again what Postgres refused only because of who ran at the same moment (40001, 40P01): at most 3 times more. */
+export function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
+  return run().catch((error: unknown) => {
+    if (!isConflict(error)) throw error
+    return pRetry(run, {
+      retries: 2,
+      minTimeout: 5,
+      factor: 3,
+      randomize: true,
+      shouldRetry: ({ error }) => isConflict(error),
+    })
+  })
+}
+
+/** A failure that took longer than this was a time limit: another run would keep the caller waiting for as long again. */
+const QUICK_FAILURE_MS = 2_000
+
+/** Tries a statement that only reads once more when it failed at once for want of the database, as of a Neon endpoint that is waking up. */
+export function retryRead<T>(run: () => Promise<T>): Promise<T> {
+  return pRetry(run, {
+    retries: 1,
+    minTimeout: 250,
+    maxRetryTime: QUICK_FAILURE_MS,
+    randomize: true,
+    shouldRetry: ({ error }) => isUnreachable(error),
+  })
+}

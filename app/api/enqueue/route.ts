@@ -1,0 +1,22 @@
+import { methods } from '@/lib/http/methods'
+import { requireSize } from '@/lib/http/payload-size'
+import { route } from '@/lib/http/route'
+import { enqueueRequest } from '@/lib/protocol/enqueue'
+import { enqueue } from '@/lib/queue/enqueue'
+
+/**
+ * Puts work into the queue. 201 `{items: [{queueId, enqueued}]}` in the order of the request.
+ *
+ * Sent twice: items with an `enqueueId` (ever) or a `dedupeKey` (while live) make no second row; others do.
+ */
+const post = route({
+  roles: ['producer'],
+  body: enqueueRequest,
+  status: 201,
+  handle: async ({ db, config, input }) => {
+    for (const [index, item] of input.items.entries()) requireSize(item.payload, `items[${index}].payload`, config)
+    return { items: await enqueue(db, { ...input, defaultMaxAttempts: config.maxAttempts }) }
+  },
+})
+
+export const { GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS } = methods({ POST: post })

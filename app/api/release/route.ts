@@ -1,0 +1,17 @@
+import { methods } from '@/lib/http/methods'
+import { route } from '@/lib/http/route'
+import { releaseRequest } from '@/lib/protocol/settle'
+import { release } from '@/lib/queue/release'
+
+/**
+ * Gives a claim up; the attempt does not count. 200 `{outcome: "released"}`; 409 claim-lost with the reason.
+ *
+ * Sent twice: 409 claim-lost with reason `released`.
+ */
+const post = route({
+  roles: ['orchestrator'],
+  body: releaseRequest,
+  handle: ({ db, input }) => release(db, input),
+})
+
+export const { GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS } = methods({ POST: post })

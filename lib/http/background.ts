@@ -1,0 +1,16 @@
+import { waitUntil } from '@vercel/functions'
+import { after } from 'next/server'
+
+/**
+ * Carries work that is already running past the response: Next's `after` keeps the function alive for it on Vercel and
+ * makes a SIGTERM wait for it under `next start`; outside a request, Vercel's `waitUntil` does, where there is one.
+ *
+ * @param running must never reject
+ */
+export function carryPastResponse(running: Promise<void>): void {
+  try {
+    after(() => running)
+  } catch {
+    waitUntil(running)
+  }
+}

@@ -1,0 +1,82 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { environmentWith } from '@/lib/config'
+import { identityOf, isElsewhere, isStillRunning, parseIdentity } from '@/lib/launch/process-identity'
+import { signal, waitUntil } from '@/lib/launch/processes'
+import { ROOT } from '@/lib/launch/root'
+import { spawnWatched, type WatchedProcess } from '@/lib/launch/watched-process'
+
+/** A program that serves HTTP, run by this process's own Node. */
+export interface App {
+  /** The program and its arguments for an address. */
+  args(host: string, port: number): readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  /** What has to be done before it can run. */
+  prepare(signal: AbortSignal): Promise<void>
+}
+
+/** Starts the app. Asked to stop, it has two seconds to finish what it is answering. */
+export function startApp(
+  app: App,
+  address: { host: string; port: number },
+  settings: Record<string, string>,
+): WatchedProcess {
+  return spawnWatched(
+    {
+      command: process.execPath,
+      args: app.args(address.host, address.port),
+      stopBy: [
+        { signal: 'SIGTERM', afterMs: 0 },
+        { signal: 'SIGKILL', afterMs: 2_000 },
+      ],
+    },
+    { output: 'inherit', cwd: ROOT, env: environmentWith({ ...app.environment, ...settings }) },
+  )
+}
+
+/** Resolves as soon as anything answers HTTP at the origin; whatever it says, it is up. */
+export async function untilAnswering(origin: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const isUp = await fetch(`${origin}/api/health`, { signal: AbortSignal.timeout(10_000) }).then(
+      async (response) => {
+        await response.body?.cancel()
+        return true
+      },
+      () => false,
+    )
+    if (isUp) return
+    await sleep(100)
+  }
+}
+
+/** Notes an app's process in a file, for the next start to find should this one and its watchdogs be killed. */
+export async function noteApp(file: string, app: WatchedProcess): Promise<void> {
+  const pid = await app.pid
+  if (pid !== undefined) writeFileSync(file, JSON.stringify(identityOf(pid)))
+}
+
+/** Ends an app that an earlier start noted in the file and that runs still. */
+export async function endNotedApp(file: string): Promise<void> {
+  const noted = parseIdentity(read(file))
+  if (noted?.startedAt !== undefined && !isElsewhere(noted)) {
+    for (const name of ['SIGTERM', 'SIGKILL'] as const) {
+      if (!isStillRunning(noted)) break
+      signal(noted.pid, name)
+      await waitUntil(() => !isStillRunning(noted), 2_000)
+    }
+  }
+  forgetApp(file)
+}
+
+/** Removes the note of an app that is gone. */
+export function forgetApp(file: string): void {
+  rmSync(file, { force: true })
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -28,7 +28,7 @@ export const claimNextRequest = z.strictObject({
   waitMs: optional(waitMs),
 })
 
-export const claimed = z.strictObject({
+export const claimed = z.object({
   queueId,
   payload: z.unknown(),
   claimToken,
@@ -38,5 +38,5 @@ export const claimed = z.strictObject({
   leaseMs: claimTimeoutMs,
 })
 
-export const claimResponse = z.strictObject({ claim: claimed.nullable() })
-export const claimNextResponse = z.strictObject({ claims: z.array(claimed) })
+export const claimResponse = z.object({ claim: claimed.nullable() })
+export const claimNextResponse = z.object({ claims: z.array(claimed) })

@@ -23,6 +23,6 @@ export const enqueueItem = z.strictObject({
 
 export const enqueueRequest = z.strictObject({ orchestratorId, items: z.array(enqueueItem).min(1).max(1_000) })
 
-export const enqueueResponse = z.strictObject({
-  items: z.array(z.strictObject({ queueId, enqueued: z.boolean() })),
+export const enqueueResponse = z.object({
+  items: z.array(z.object({ queueId, enqueued: z.boolean() })),
 })

@@ -27,5 +27,8 @@ const keyRecord = {
   revokedAt: instant.nullable(),
 }
 
-export const createKeyResponse = z.strictObject({ ...keyRecord, key: z.string() })
-export const listKeysResponse = z.strictObject({ keys: z.array(z.strictObject(keyRecord)) })
+export const createKeyResponse = z.object({ ...keyRecord, key: z.string() })
+export const listKeysResponse = z.object({ keys: z.array(z.object(keyRecord)) })
+
+/** A revocation has no body. */
+export const revokeKeyResponse = z.undefined()

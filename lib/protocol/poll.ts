@@ -38,7 +38,7 @@ export const pollRequest = z.strictObject({
   holding: optional(holding),
 })
 
-const queued = z.strictObject({
+const queued = z.object({
   queueId,
   priority,
   attempts: z.int().min(0),
@@ -46,13 +46,13 @@ const queued = z.strictObject({
   availableAt: instant,
 })
 
-export const pollQueryResponse = z.strictObject({
+export const pollQueryResponse = z.object({
   queued: z.array(queued),
   held: z.array(claimed),
   pollAfterMs: z.int(),
 })
 
 export const pollResponse = pollQueryResponse.extend({
-  renewed: z.array(z.strictObject({ queueId, claimExpiresAt: instant, leaseMs: claimTimeoutMs })),
-  lost: z.array(z.strictObject({ queueId, reason: claimLostReason })),
+  renewed: z.array(z.object({ queueId, claimExpiresAt: instant, leaseMs: claimTimeoutMs })),
+  lost: z.array(z.object({ queueId, reason: claimLostReason })),
 })

@@ -17,14 +17,14 @@ export const problemCode = z.enum([
 ])
 
 /** An RFC 9457 problem document; `type` is `urn:dispatch-queue:problem:<code>`. */
-export const problem = z.strictObject({
+export const problem = z.object({
   type: z.string().startsWith('urn:dispatch-queue:problem:'),
   title: z.string(),
   status: z.int(),
   detail: z.string(),
   requestId: z.string(),
   /** What is wrong with the request, one entry per field. */
-  errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   /** With claim-lost. */
   reason: claimLostReason.optional(),
   /** With wrong-state. */

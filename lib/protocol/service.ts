@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const count = z.int().min(0)
 
-export const sweepResponse = z.strictObject({
+export const sweepResponse = z.object({
   released: count,
   failed: count,
   unsweepable: count,
@@ -10,7 +10,7 @@ export const sweepResponse = z.strictObject({
   more: z.boolean(),
 })
 
-export const healthResponse = z.strictObject({
+export const healthResponse = z.object({
   ok: z.boolean(),
   database: z.enum(['ok', 'unreachable']),
   migrations: z.enum(['current', 'pending', 'unknown']),

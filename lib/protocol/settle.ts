@@ -22,10 +22,10 @@ export const heartbeatRequest = z.strictObject({
   note: optional(freeText),
   claimTimeoutMs: optional(claimTimeoutMs),
 })
-export const heartbeatResponse = z.strictObject({ claimExpiresAt: instant, leaseMs: claimTimeoutMs })
+export const heartbeatResponse = z.object({ claimExpiresAt: instant, leaseMs: claimTimeoutMs })
 
 export const completeRequest = z.strictObject({ ...ownClaim, result: jsonValue.optional() })
-export const completeResponse = z.strictObject({ outcome: z.literal('completed') })
+export const completeResponse = z.object({ outcome: z.literal('completed') })
 
 export const completeBatchRequest = z.strictObject({
   orchestratorId,
@@ -35,11 +35,11 @@ export const completeBatchRequest = z.strictObject({
     .max(100)
     .refine(withoutRepeats, 'names the same queueId twice'),
 })
-export const completeBatchResponse = z.strictObject({
+export const completeBatchResponse = z.object({
   results: z.array(
     z.discriminatedUnion('outcome', [
-      z.strictObject({ queueId, outcome: z.literal('completed') }),
-      z.strictObject({ queueId, outcome: z.literal('lost'), reason: claimLostReason }),
+      z.object({ queueId, outcome: z.literal('completed') }),
+      z.object({ queueId, outcome: z.literal('lost'), reason: claimLostReason }),
     ]),
   ),
 })
@@ -51,9 +51,9 @@ export const failRequest = z.strictObject({
   retryDelayMs: optional(delayMs),
 })
 export const failResponse = z.discriminatedUnion('outcome', [
-  z.strictObject({ outcome: z.literal('retrying'), availableAt: instant }),
-  z.strictObject({ outcome: z.literal('failed') }),
+  z.object({ outcome: z.literal('retrying'), availableAt: instant }),
+  z.object({ outcome: z.literal('failed') }),
 ])
 
 export const releaseRequest = z.strictObject(ownClaim)
-export const releaseResponse = z.strictObject({ outcome: z.literal('released') })
+export const releaseResponse = z.object({ outcome: z.literal('released') })

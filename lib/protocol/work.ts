@@ -24,8 +24,6 @@ export const workQuery = z.strictObject({
 
 /** The piece of work named in a path. */
 export const workPath = z.strictObject({ queueId: inQuery(queueId) })
-/** An action on work takes no options. */
-export const noOptions = z.strictObject({})
 
 const workSummary = {
   queueId,
@@ -42,12 +40,12 @@ const workSummary = {
   lastError: z.string().nullable(),
 }
 
-export const workListResponse = z.strictObject({
-  items: z.array(z.strictObject(workSummary)),
+export const workListResponse = z.object({
+  items: z.array(z.object(workSummary)),
   nextCursor: z.string().nullable(),
 })
 
-export const workResponse = z.strictObject({
+export const workResponse = z.object({
   ...workSummary,
   payload: z.unknown(),
   result: z.unknown(),
@@ -58,7 +56,7 @@ export const workResponse = z.strictObject({
   claimTimeoutMs: z.int().nullable(),
   progressNote: z.string().nullable(),
   attemptLog: z.array(
-    z.strictObject({
+    z.object({
       attempt: z.int(),
       machine: z.string().nullable(),
       claimedAt: instant.nullable(),
@@ -70,4 +68,4 @@ export const workResponse = z.strictObject({
   explanation: z.string(),
 })
 
-export const workActionResponse = z.strictObject({ outcome: z.enum(['cancelled', 'queued', 'released']) })
+export const workActionResponse = z.object({ outcome: z.enum(['cancelled', 'queued', 'released']) })

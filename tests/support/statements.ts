@@ -60,3 +60,18 @@ function scopes(text: string): string[] {
 
 const isUnguarded = (scope: string): boolean =>
   /\bDELETE\s+FROM\b|(?<!\bFOR\s+(?:NO\s+KEY\s+)?|\bDO\s+)\bUPDATE\b/i.test(scope) && !/\bWHERE\b/i.test(scope)
+
+/** Runs something and counts the pages that its statements looked at, found in memory or not. */
+export async function countPages(database: { readonly oid: number }, run: () => Promise<unknown>): Promise<number> {
+  const pages = () =>
+    administer(async (client) => {
+      const { rows } = await client.query<{ pages: string }>(
+        `SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0)::bigint AS pages FROM pg_stat_statements WHERE dbid = $1`,
+        [database.oid],
+      )
+      return Number(rows[0]?.pages)
+    })
+  const before = await pages()
+  await run()
+  return (await pages()) - before
+}

@@ -63,7 +63,10 @@ export async function sweepStale(db: Db, { batch }: { batch: number }): Promise<
     return { released: swept?.released ?? 0, failed: swept?.failed ?? 0, unsweepable: 0 }
   } catch (error) {
     if (isUnreachable(error)) throw error
-    return sweepOneByOne(db, batch)
+    const counts = await sweepOneByOne(db, batch)
+    // No row was there to break the batch: the statement itself is what fails.
+    if (counts.released + counts.failed + counts.unsweepable === 0) throw error
+    return counts
   }
 }
 

@@ -15,12 +15,16 @@ export interface Health {
 const UNDEFINED_TABLE = '42P01'
 const newest = Math.max(...journal.entries.map((entry) => entry.when))
 
-/** Asks the database whether it answers and whether this release's migrations have run. It never rejects. */
-export async function checkHealth(db: Db): Promise<Health> {
+/**
+ * Asks the database whether it answers and whether this release's migrations have run. It never rejects.
+ *
+ * @param open gives the database, and may throw where none is set
+ */
+export async function checkHealth(open: () => Db): Promise<Health> {
   const { version } = manifest
   try {
     const [row] = await query(
-      db,
+      open(),
       { newest: read.number },
       sql`SELECT max(created_at) FROM drizzle.__drizzle_migrations`,
     )

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { ConfigError } from '@/lib/config'
 import { isConflict, isUnreachable, isUnstorableValue } from '@/lib/db/errors'
 import { toJson } from '@/lib/http/json'
 import { log, loggableError } from '@/lib/instance/log'
@@ -67,6 +68,9 @@ export function problemResponse(error: unknown, requestId: string): Response {
 function asProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof QueueError) return refusalAsProblem(error.refusal, error.message)
+  if (error instanceof ConfigError) {
+    return new ProblemError('unavailable', 'The app is not set up: whoever runs it finds the reason in its log.')
+  }
   if (isUnreachable(error) || isConflict(error)) {
     return new ProblemError(
       'unavailable',

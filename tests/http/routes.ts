@@ -49,15 +49,15 @@ function find(pathname: string, method: Method) {
     const handle = route.handlers[method]
     if (groups === undefined && !pattern(route.path).test(pathname)) continue
     if (handle === undefined) throw new Error(`${route.path} does not export ${method}`)
-    const params = Object.entries(groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)] as const)
+    const params = Object.entries(groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text ?? '')] as const)
     return { handle, params: Object.fromEntries(params) }
   }
   throw new Error(`no route for ${pathname}`)
 }
 
 const pattern = (route: string) =>
-  new RegExp(`^${route.replace(/\[\.\.\.(\w+)\]/, '(?<$1>.+)').replace(/\[(\w+)\]/g, '(?<$1>[^/]+)')}$`)
+  new RegExp(`^${route.replace(/\/\[\[\.\.\.(\w+)\]\]/, '(?:/(?<$1>.+))?').replace(/\[(\w+)\]/g, '(?<$1>[^/]+)')}$`)
 
 /** Literal segments before parameters, and a catch-all last. */
 const byPrecedence = (a: Route, b: Route) => rank(a) - rank(b)
-const rank = (route: Route) => (route.path.includes('[...') ? 2 : route.path.includes('[') ? 1 : 0)
+const rank = (route: Route) => (route.path.includes('[[...') ? 2 : route.path.includes('[') ? 1 : 0)

@@ -6,7 +6,7 @@ import { answered } from '@/lib/http/route'
 
 /** Whether the queue can work. 200 or 503 `{ok, database, migrations, version}`; needs no key and tells nothing else. */
 const get = answered(async () => {
-  const health = await checkHealth(getDb())
+  const health = await checkHealth(getDb)
   return jsonResponse(health, health.ok ? 200 : 503)
 })
 

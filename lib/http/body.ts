@@ -1,7 +1,7 @@
 import { ProblemError } from '@/lib/http/problem'
 
 /** Vercel refuses bodies over 4.5 MB; the limit is ours, so that it is the same everywhere. */
-export const MAX_BODY_BYTES = 4_000_000
+const MAX_BODY_BYTES = 4_000_000
 
 const tooLarge = () =>
   new ProblemError('too-large', `The body is larger than ${MAX_BODY_BYTES} bytes. Send fewer or smaller items.`, {

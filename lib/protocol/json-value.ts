@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** How many levels of lists and objects a payload or result may have. */
-export const MAX_JSON_DEPTH = 100
+const MAX_JSON_DEPTH = 100
 
 interface Flaw {
   path: (string | number)[]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { instant, keyName, optional, orchestratorId } from '@/lib/protocol/fields'
 
-export const role = z.enum(['producer', 'orchestrator', 'viewer', 'admin'])
+const role = z.enum(['producer', 'orchestrator', 'viewer', 'admin'])
 
 export const createKeyRequest = z
   .strictObject({ name: keyName, role, orchestratorId: optional(orchestratorId) })
@@ -29,6 +29,3 @@ const keyRecord = {
 
 export const createKeyResponse = z.object({ ...keyRecord, key: z.string() })
 export const listKeysResponse = z.object({ keys: z.array(z.object(keyRecord)) })
-
-/** A revocation has no body. */
-export const revokeKeyResponse = z.undefined()

@@ -19,7 +19,7 @@ export interface WorkFilter {
   limit: number
 }
 
-export const summaryReaders = {
+const summaryReaders = {
   queueId: read.id,
   orchestratorId: read.text,
   state: read.text,

@@ -11,7 +11,7 @@ import { toStorableText } from '@/lib/queue/storable-text'
 /** At most so many open claims are handed back in one poll; the rest come in the next one. */
 const HELD_LIMIT = 100
 
-export interface HeldClaim {
+interface HeldClaim {
   queueId: number
   claimToken: string
   progress?: number | undefined

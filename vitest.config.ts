@@ -5,9 +5,10 @@ const onEachDriver = ['tests/db/**/*.test.ts', 'tests/queue/**/*.test.ts', 'test
 
 const shared = {
   pool: 'forks',
-  maxWorkers: 2,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // More than cores: gates, processes that start, and browsers wait more than they work.
+  maxWorkers: 3,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
 } as const
 
 const project = (name: string, test: { include?: string[]; exclude?: string[]; env?: Record<string, string> }) => ({

@@ -1,7 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
 const root = import.meta.dirname
-const onEachDriver = ['tests/db/**/*.test.ts', 'tests/queue/**/*.test.ts', 'tests/http/**/*.test.ts']
+// These keep all that they need in their own database: they may share a process, which then loads everything once.
+const sharing = ['tests/db/**/*.test.ts', 'tests/queue/**/*.test.ts']
+// Each of these makes its process an instance of the app, by its environment.
+const isolated = ['tests/http/**/*.test.ts']
 
 const shared = {
   pool: 'forks',
@@ -11,7 +14,14 @@ const shared = {
   hookTimeout: 120_000,
 } as const
 
-const project = (name: string, test: { include?: string[]; exclude?: string[]; env?: Record<string, string> }) => ({
+interface ProjectTests {
+  include: string[]
+  exclude?: string[]
+  env?: Record<string, string>
+  isolate?: boolean
+}
+
+const project = (name: string, test: ProjectTests) => ({
   resolve: { alias: { '@': root } },
   // No zone that a developer or a server is likely to have, and none of whole hours.
   test: { ...shared, ...test, name, env: { TZ: 'America/St_Johns', ...test.env } },
@@ -24,11 +34,13 @@ export default defineConfig({
     globalSetup: './tests/support/global-setup.ts',
     reporters: ['default'],
     projects: [
-      project('pg', { include: onEachDriver, env: { TEST_DB_DRIVER: 'pg' } }),
-      project('neon', { include: onEachDriver, env: { TEST_DB_DRIVER: 'neon' } }),
+      ...['pg', 'neon'].flatMap((driver) => [
+        project(driver, { include: sharing, env: { TEST_DB_DRIVER: driver }, isolate: false }),
+        project(`${driver}-http`, { include: isolated, env: { TEST_DB_DRIVER: driver } }),
+      ]),
       project('once', {
         include: ['tests/**/*.test.ts'],
-        exclude: [...configDefaults.exclude, ...onEachDriver],
+        exclude: [...configDefaults.exclude, ...sharing, ...isolated],
       }),
     ],
   },

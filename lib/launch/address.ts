@@ -1,5 +1,5 @@
 import { listenError } from '@/lib/launch/free-port'
-import { errorCode } from '@/lib/launch/processes'
+import { errorCode } from '@/lib/process/processes'
 
 /** Why the app could not listen at an address, as a sentence; undefined when it could. */
 export async function listenFault(host: string, port: number): Promise<string | undefined> {

@@ -1,10 +1,10 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentWith } from '@/lib/config'
-import { identityOf, isElsewhere, isStillRunning, parseIdentity } from '@/lib/launch/process-identity'
-import { signal, waitUntil } from '@/lib/launch/processes'
 import { ROOT } from '@/lib/launch/root'
 import { spawnWatched, type WatchedProcess } from '@/lib/launch/watched-process'
+import { identityOf, isElsewhere, isStillRunning, parseIdentity } from '@/lib/process/process-identity'
+import { signal, waitUntil } from '@/lib/process/processes'
 
 /** A program that serves HTTP, run by this process's own Node. */
 export interface App {
@@ -59,10 +59,13 @@ export async function noteApp(file: string, app: WatchedProcess): Promise<void> 
 export async function endNotedApp(file: string): Promise<void> {
   const noted = parseIdentity(read(file))
   if (noted?.startedAt !== undefined && !isElsewhere(noted)) {
-    for (const name of ['SIGTERM', 'SIGKILL'] as const) {
+    for (const [name, patienceMs] of [
+      ['SIGTERM', 2_000],
+      ['SIGKILL', 10_000],
+    ] as const) {
       if (!isStillRunning(noted)) break
       signal(noted.pid, name)
-      await waitUntil(() => !isStillRunning(noted), 2_000)
+      await waitUntil(() => !isStillRunning(noted), patienceMs)
     }
   }
   forgetApp(file)

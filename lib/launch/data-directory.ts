@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { clusterDirectory } from '@/lib/launch/cluster-location'
-import { tryLock } from '@/lib/launch/file-lock'
-import { isElsewhere } from '@/lib/launch/process-identity'
 import { keepSecret } from '@/lib/launch/secret-file'
+import { tryLock } from '@/lib/process/file-lock'
+import { isElsewhere } from '@/lib/process/process-identity'
 
 export interface DataDirectory {
   readonly path: string

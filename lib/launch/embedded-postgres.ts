@@ -6,9 +6,9 @@ import { freePort, listenError } from '@/lib/launch/free-port'
 import { type PostgresBinaries, postgresBinaries } from '@/lib/launch/postgres-binaries'
 import { createCluster } from '@/lib/launch/postgres-cluster'
 import { clearPostmaster, readPostmasterFile } from '@/lib/launch/postmaster-file'
-import { errorCode } from '@/lib/launch/processes'
 import { postgresUser, type UserIds } from '@/lib/launch/unprivileged'
 import { spawnWatched, type WatchedProcess } from '@/lib/launch/watched-process'
+import { errorCode } from '@/lib/process/processes'
 
 export interface EmbeddedPostgresOptions {
   /** The cluster's directory; made when there is none. One process at a time may use it: its caller sees to that. */

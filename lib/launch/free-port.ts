@@ -1,7 +1,17 @@
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
+/** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
+const LOWEST = 10_000
+const HIGHEST = 32_000
+const TRIES = 50
+
 /** A TCP port on the loopback address that nobody listens on at this moment. */
-export function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const port = randomInt(LOWEST, HIGHEST)
+    if ((await listenError('127.0.0.1', port)) === undefined) return port
+  }
   return listenOnce('127.0.0.1', 0)
 }
 

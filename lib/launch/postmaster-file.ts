@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { commandLine, isAlive, isListed, signal, waitUntil } from '@/lib/launch/processes'
+import { commandLine, isAlive, isListed, signal, waitUntil } from '@/lib/process/processes'
 
 interface Postmaster {
   readonly pid: number

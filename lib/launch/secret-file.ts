@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
-import { errorCode } from '@/lib/launch/processes'
+import { errorCode } from '@/lib/process/processes'
 
 /** The secret in a file that only its owner may read; made and kept there the first time. Not for two processes at once. */
 export function keepSecret(file: string): string {

@@ -1,4 +1,4 @@
-import { commandLine, parentOf } from '@/lib/launch/processes'
+import { commandLine, parentOf } from '@/lib/process/processes'
 
 const CHECK_INTERVAL_MS = 250
 

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { onTestFinished } from 'vitest'
 import { freePort } from '@/lib/launch/free-port'
-import { waitUntil } from '@/lib/launch/processes'
 import { ROOT } from '@/lib/launch/root'
+import { waitUntil } from '@/lib/process/processes'
 
 /** What the stub app tells about itself. */
 export interface AboutApp {
@@ -63,7 +63,12 @@ export async function startLauncher(
   const [program = '', ...args] = options.command ?? [process.execPath, '--import', 'tsx', 'tests/launch/stub-main.ts']
   const child = spawn(program, args, {
     cwd: options.cwd ?? ROOT,
-    env: launcherEnvironment({ DISPATCH_DATA_DIR: path.join(directory, 'data'), PORT: String(port), ...options.env }),
+    env: launcherEnvironment({
+      DISPATCH_DATA_DIR: path.join(directory, 'data'),
+      XDG_CONFIG_HOME: path.join(directory, 'config'),
+      PORT: String(port),
+      ...options.env,
+    }),
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
   })

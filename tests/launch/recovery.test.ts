@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isAlive, waitUntil } from '@/lib/launch/processes'
+import { isAlive, waitUntil } from '@/lib/process/processes'
 import {
   type AboutApp,
   ask,

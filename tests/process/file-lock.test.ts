@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { tryLock } from '@/lib/launch/file-lock'
-import { identityOf } from '@/lib/launch/process-identity'
 import { ROOT } from '@/lib/launch/root'
-import { testDirectory } from './launcher'
+import { tryLock } from '@/lib/process/file-lock'
+import { identityOf } from '@/lib/process/process-identity'
+import { testDirectory } from '../launch/launcher'
 
 it('a living holder is named to whoever comes, and loses the lock only by releasing it', async () => {
   const file = path.join(testDirectory(), 'lock')

@@ -39,6 +39,7 @@ const environment = z.object({
   DISPATCH_CLAIM_TIMEOUT_MS: whole('DISPATCH_CLAIM_TIMEOUT_MS', 1_000, 86_400_000, 1_800_000),
   DISPATCH_MAX_ATTEMPTS: whole('DISPATCH_MAX_ATTEMPTS', 1, 100, 3),
   DISPATCH_SWEEP_INTERVAL_MS: whole('DISPATCH_SWEEP_INTERVAL_MS', 100, 3_600_000, 15_000),
+  DISPATCH_MAX_WAITERS: whole('DISPATCH_MAX_WAITERS', 0, 1_000_000, 10_000),
   DISPATCH_RETENTION_DAYS: whole('DISPATCH_RETENTION_DAYS', 1, 3_650, 7),
   DISPATCH_MAX_PAYLOAD_BYTES: whole('DISPATCH_MAX_PAYLOAD_BYTES', 1_024, 3_000_000, 262_144),
   DISPATCH_ADMIN_KEY: optionalText.refine((key) => key === undefined || key.length >= ADMIN_KEY_MIN_LENGTH, {
@@ -61,6 +62,7 @@ const environment = z.object({
   DISPATCH_DATA_DIR: optionalText.transform((directory) => directory ?? '.dispatch'),
   DISPATCH_POSTGRES_PORT: whole('DISPATCH_POSTGRES_PORT', 1, 65_535, undefined),
   npm_lifecycle_event: optionalText,
+  XDG_CONFIG_HOME: optionalText,
 })
 
 export type Config = ReturnType<typeof readConfig>
@@ -89,6 +91,8 @@ export function readConfig(env: Record<string, string | undefined>) {
     claimTimeoutMs: values.DISPATCH_CLAIM_TIMEOUT_MS,
     maxAttempts: values.DISPATCH_MAX_ATTEMPTS,
     sweepIntervalMs: values.DISPATCH_SWEEP_INTERVAL_MS,
+    /** How many callers of one instance may wait for work at once. */
+    maxWaiters: values.DISPATCH_MAX_WAITERS,
     retentionDays: values.DISPATCH_RETENTION_DAYS,
     maxPayloadBytes: values.DISPATCH_MAX_PAYLOAD_BYTES,
     adminKey: values.DISPATCH_ADMIN_KEY,
@@ -101,6 +105,7 @@ export function readConfig(env: Record<string, string | undefined>) {
     dataDirectory: values.DISPATCH_DATA_DIR,
     /** Undefined: any free one. */
     postgresPort: values.DISPATCH_POSTGRES_PORT,
+    xdgConfigHome: values.XDG_CONFIG_HOME,
     isUnderNpm: values.npm_lifecycle_event !== undefined,
   }
 }

@@ -9,6 +9,7 @@ import { jsonResponse } from '@/lib/http/json'
 import { ProblemError, problemResponse } from '@/lib/http/problem'
 import { noteCachedKeyUse } from '@/lib/instance/key-cache'
 import type { Role } from '@/lib/queue/create-key'
+import manifest from '@/package.json' with { type: 'json' }
 
 export type Handler = (
   request: Request,
@@ -23,6 +24,8 @@ export interface Call<Input, Path> {
   input: Input
   path: Path
   headers: Headers
+  /** Aborts when the client hangs up. */
+  signal: AbortSignal
 }
 
 type RouteSpec<Input, Path> = {
@@ -55,7 +58,15 @@ export function pathRoute<Input, Path>(spec: RouteSpec<Input, Path> & { path: z.
     const input = parse('body' in spec ? spec.body : spec.query, raw)
     requireOrchestrator(caller, input)
     if (caller.keyId !== null) carryPastResponse(noteCachedKeyUse(db, caller.keyId))
-    const answer = await spec.handle({ db, config, caller, input, path, headers: request.headers })
+    const answer = await spec.handle({
+      db,
+      config,
+      caller,
+      input,
+      path,
+      headers: request.headers,
+      signal: request.signal,
+    })
     return spec.status === 204 ? new Response(null, { status: 204 }) : jsonResponse(answer, spec.status ?? 200)
   })
 }
@@ -68,11 +79,17 @@ export function answered(handle: (request: Request, params: unknown) => Promise<
       const response = await handle(request, await context.params)
       response.headers.set('x-request-id', requestId)
       response.headers.set('cache-control', 'no-store')
-      return response
+      return withVersion(response)
     } catch (error) {
-      return problemResponse(error, requestId)
+      return withVersion(problemResponse(error, requestId))
     }
   }
+}
+
+/** Tells clients the server's version, so that one of another version can say so. */
+function withVersion(response: Response): Response {
+  response.headers.set('dispatch-version', manifest.version)
+  return response
 }
 
 /** A name given twice becomes a list, which no schema of a query takes. */

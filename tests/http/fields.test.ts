@@ -113,7 +113,7 @@ const subjects: Subject[] = [
       machineId: values.machineIds,
       limit: values.limits,
       claimTimeoutMs: values.claimTimeouts,
-      waitMs: { ...values.waits, accepts: [0] },
+      waitMs: values.waits,
     },
     required: ['orchestratorId'],
   },

@@ -33,6 +33,16 @@ export const sendHere: Send = async (method, url, options = {}) => {
   return readAnswer(await handle(request, { params: Promise.resolve(params) }))
 }
 
+const isMethod = (name: string): name is Method => methodNames.some((known) => known === name)
+
+/** `fetch`, answered by the exported handlers of this process. */
+export const fetchHere: typeof fetch = async (input, init) => {
+  const request = new Request(input, init)
+  if (!isMethod(request.method)) throw new Error(`no handler is for ${request.method}`)
+  const { handle, params } = find(new URL(request.url).pathname, request.method)
+  return handle(request, { params: Promise.resolve(params) })
+}
+
 function find(pathname: string, method: Method) {
   for (const route of [...routes].sort(byPrecedence)) {
     const groups = pattern(route.path).exec(pathname)?.groups

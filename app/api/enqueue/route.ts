@@ -1,11 +1,12 @@
 import { methods } from '@/lib/http/methods'
 import { requireSize } from '@/lib/http/payload-size'
 import { route } from '@/lib/http/route'
+import { waitingRoom } from '@/lib/instance/waiting-room'
 import { enqueueRequest } from '@/lib/protocol/enqueue'
 import { enqueue } from '@/lib/queue/enqueue'
 
 /**
- * Puts work into the queue. 201 `{items: [{queueId, enqueued}]}` in the order of the request.
+ * Puts work into the queue, and wakes as many of those who wait for it on this instance. 201 `{items: [{queueId, enqueued}]}` in the order of the request.
  *
  * Sent twice: items with an `enqueueId` (ever) or a `dedupeKey` (while live) make no second row; others do.
  */
@@ -15,7 +16,10 @@ const post = route({
   status: 201,
   handle: async ({ db, config, input }) => {
     for (const [index, item] of input.items.entries()) requireSize(item.payload, `items[${index}].payload`, config)
-    return { items: await enqueue(db, { ...input, defaultMaxAttempts: config.maxAttempts }) }
+    const items = await enqueue(db, { ...input, defaultMaxAttempts: config.maxAttempts })
+    const due = items.filter(({ enqueued }, index) => enqueued && !input.items[index]?.delayMs)
+    waitingRoom(db, config).offer(input.orchestratorId, due.length)
+    return { items }
   },
 })
 

@@ -1,5 +1,6 @@
 import { methods } from '@/lib/http/methods'
 import { route } from '@/lib/http/route'
+import { waitingRoom } from '@/lib/instance/waiting-room'
 import { releaseRequest } from '@/lib/protocol/settle'
 import { release } from '@/lib/queue/release'
 
@@ -11,7 +12,11 @@ import { release } from '@/lib/queue/release'
 const post = route({
   roles: ['orchestrator'],
   body: releaseRequest,
-  handle: ({ db, input }) => release(db, input),
+  handle: async ({ db, config, input }) => {
+    const released = await release(db, input)
+    waitingRoom(db, config).offer(input.orchestratorId, 1)
+    return released
+  },
 })
 
 export const { GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS } = methods({ POST: post })

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { recordStatements } from '../support/statements'
+import { ADMIN_KEY, setUpInstance } from './instance'
+import { setUpWaiters, untilWaiting } from './waiters'
+
+const instance = await setUpInstance({ environment: { DISPATCH_POOL_SIZE: '4' } })
+const { database, sql, send } = instance
+const SECONDS = 8
+
+test('a thousand machines that wait cost at most two statements a second, last seen included, and one enqueue wakes exactly one', async () => {
+  const { orchestratorId, post } = await setUpWaiters(instance)
+  let answered = 0
+  const fleet = Array.from({ length: 1_000 }, async (_, n) => {
+    const answer = await post({ machineId: `machine-${n}` })
+    answered += 1
+    return answer
+  })
+  await untilWaiting(1_000)
+  await sleep(1_100)
+  const { statements } = await recordStatements(database, () => sleep(SECONDS * 1_000))
+  expect(statements.length).toBeLessThanOrEqual(2 * SECONDS)
+  expect(answered).toBe(0)
+  const seen = await sql<{ count: number }>('SELECT count(*)::int FROM machines WHERE orchestrator_id = $1', [
+    orchestratorId,
+  ])
+  expect(seen).toStrictEqual([{ count: 1_000 }])
+
+  const items = [{ payload: 1 }]
+  await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items } })
+  const first = await Promise.race(fleet)
+  expect(first.queued).toHaveLength(1)
+  expect(answered).toBe(1)
+  await untilWaiting(999)
+
+  const more = Array.from({ length: 999 }, () => ({ payload: 1 }))
+  await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items: more } })
+  await Promise.all(fleet)
+  expect(answered).toBe(1_000)
+})
+
+test('waiting holds no connection: with four of them a hundred wait, and every other call goes on', async () => {
+  const { orchestratorId, get } = await setUpWaiters(instance)
+  const fleet = Array.from({ length: 100 }, (_, n) => get(`machine-${n}`))
+  await untilWaiting(100)
+  const items = Array.from({ length: 100 }, () => ({ payload: 1 }))
+  const answer = await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items } })
+  expect(answer.status).toBe(201)
+  for (const { queued } of await Promise.all(fleet)) expect(queued.length).toBeGreaterThan(0)
+})

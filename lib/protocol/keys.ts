@@ -29,3 +29,6 @@ const keyRecord = {
 
 export const createKeyResponse = z.object({ ...keyRecord, key: z.string() })
 export const listKeysResponse = z.object({ keys: z.array(z.object(keyRecord)) })
+
+/** A revocation has no body. */
+export const revokeKeyResponse = z.undefined()

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '@/lib/config'
 import { aborted } from '@/lib/launch/aborted'
 import { listenFault, originOf } from '@/lib/launch/address'
+import { announceServer } from '@/lib/launch/announce-server'
 import { type App, endNotedApp, forgetApp, noteApp, startApp, untilAnswering } from '@/lib/launch/app-process'
 import { type DataDirectory, openDataDirectory } from '@/lib/launch/data-directory'
 import { migrate, startDatabase } from '@/lib/launch/database'
@@ -63,6 +64,7 @@ async function run(launch: Launch): Promise<never> {
   if (data) await noteApp(data.appFile, child)
   await Promise.race([untilAnswering(originOf(config.host, config.port), stopping), endOf(child), aborted(stopping)])
   stopping.throwIfAborted()
+  if (data) launch.onClose(announceServer(config, data))
   for (const line of await startMessage(config, adminKey, data)) say(line)
   await Promise.race([endOf(child), aborted(stopping)])
   throw stopping.reason

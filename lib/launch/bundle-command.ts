@@ -1,0 +1,4 @@
+/** `npm run bundle`: makes public/dispatch.mjs. */
+import { bundleCommand } from '@/lib/launch/bundle'
+
+await bundleCommand()

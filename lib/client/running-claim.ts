@@ -155,21 +155,24 @@ export class RunningClaim {
 
   async #handle(handler: Handler): Promise<() => Promise<ClaimEnd>> {
     const { signal } = this.#abort
+    const ended = new AbortController()
     const heartbeat = (progress?: number, note?: string) => this.#noteProgress(progress, note)
     try {
       const job = { queueId: this.queueId, payload: this.#payload, attempt: this.attempts, signal, heartbeat }
-      const result = await Promise.race([handler(job), this.#overdue()])
+      const result = await Promise.race([handler(job), this.#overdue(ended.signal)])
       return signal.aborted ? () => this.#giveUp() : () => this.#complete(result)
     } catch (error) {
       return signal.aborted ? () => this.#giveUp() : () => this.#fail(error)
+    } finally {
+      ended.abort()
     }
   }
 
   /** A handler that ignores being stopped is waited for a little, and then no more: the claim goes back. */
-  async #overdue(): Promise<void> {
+  async #overdue(ended: AbortSignal): Promise<void> {
     const { signal } = this.#abort
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-    if (signal.reason === 'stopping') return sleep(STOP_MS)
+    if (signal.reason === 'stopping') return sleep(STOP_MS, ended)
     return new Promise(() => {})
   }
 

@@ -29,6 +29,8 @@ export type WorkerEvent =
   | { type: 'ended'; queueId: number; end: ClaimEnd }
   /** A poll has brought nothing, and nothing runs. */
   | { type: 'idle' }
+  /** It was told to stop, and waits for what runs. */
+  | { type: 'stopping'; running: number }
   | { type: 'disturbed'; error: DispatchError; retryInMs: number }
 
 type PollAnswer = Awaited<ReturnType<DispatchClient['poll']>>
@@ -64,7 +66,11 @@ export class Worker {
   readonly #ends = new Set<Promise<void>>()
   /** Aborts to cut the present poll or pause short. */
   #interrupt = new AbortController()
+  /** Aborts to cut the present pause short. A poll under way is left alone: it brings work for the free places of its own accord. */
+  #wake = new AbortController()
   #isStopping = false
+  /** Aborts when all is over, so that no timer keeps the process. */
+  readonly #over = new AbortController()
   /** Rounds or claims in a row that were refused or got no answer. */
   #failures = 0
 
@@ -79,21 +85,24 @@ export class Worker {
     try {
       while (!this.#isDone) {
         this.#interrupt = new AbortController()
+        this.#wake = new AbortController()
         const pauseMs = await this.#round()
-        if (!this.#isDone) await sleep(pauseMs, this.#interrupt.signal)
+        if (!this.#isDone) await sleep(pauseMs, AbortSignal.any([this.#interrupt.signal, this.#wake.signal]))
       }
     } finally {
       this.stopNow()
       await Promise.all(this.#ends)
       clearInterval(watch)
+      this.#over.abort()
     }
   }
 
   /** Claims nothing more. Handlers that run get the grace time, then are aborted and their claims given back. */
   stop(): void {
+    if (!this.#isStopping) this.#options.onEvent?.({ type: 'stopping', running: this.#running.size })
     this.#isStopping = true
     this.#interrupt.abort()
-    void sleep(this.#options.graceMs ?? DEFAULT_GRACE_MS).then(() => this.stopNow())
+    void sleep(this.#options.graceMs ?? DEFAULT_GRACE_MS, this.#over.signal).then(() => this.stopNow())
   }
 
   /** {@link stop} without the grace time. */
@@ -171,8 +180,9 @@ export class Worker {
     if (places.length === 0) return false
     const claimed = Promise.all(places).then((filled) => filled.some(Boolean))
     // A claim whose answer is late must not hold back the renewal of the others.
-    const late = sleep(this.#untilRenewalMs()).then(() => true)
-    const isBusy = await Promise.race([claimed, late])
+    const decided = new AbortController()
+    const late = sleep(this.#untilRenewalMs(), decided.signal).then(() => true)
+    const isBusy = await Promise.race([claimed, late]).finally(() => decided.abort())
     return isBusy && this.#free === 0
   }
 
@@ -218,7 +228,8 @@ export class Worker {
       this.#running.delete(queueId)
       this.#ends.delete(end)
       onEvent?.({ type: 'ended', queueId, end: how })
-      this.#interrupt.abort()
+      this.#wake.abort()
+      if (this.#isStopping) this.#interrupt.abort()
     })
     this.#ends.add(end)
     if (this.#isStopping) claim.abort('stopping')

@@ -26,6 +26,8 @@ export interface AppOptions {
   readonly databaseUrl?: string
   /** Settings; none of the test runner's own or of a developer's shell reaches the app. */
   readonly env?: Readonly<Record<string, string>>
+  /** A free one unless told. */
+  readonly port?: number
   /** The loopback address unless told. */
   readonly host?: string
 }
@@ -40,7 +42,7 @@ export async function startApp(options: AppOptions = {}): Promise<RunningApp> {
   await ensureBuilt()
   const directory = mkdtempSync(path.join(tmpdir(), 'dispatch-app-'))
   const log = path.join(directory, 'output')
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const server = runServer(options, port, log)
   const url = `http://127.0.0.1:${port}`
   const output = () => readFileSync(log, 'utf8')

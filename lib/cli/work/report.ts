@@ -104,6 +104,10 @@ function take(event: WorkerEvent, lines: Map<number, Line>): string | undefined 
       return pc.yellow(`${event.error.message} Trying again in ${ms(Math.round(event.retryInMs))}.`)
     case 'idle':
       return undefined
+    case 'stopping':
+      return event.running === 0
+        ? undefined
+        : `Stopping; ${event.running} still running. Ctrl-C once more does not wait.`
     default:
       return event satisfies never
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { cancel } from '@/lib/queue/cancel'
 import { setUpDatabase, testDriver } from '../support/db'
-import { insertWork, newOrchestratorId, onlyRow } from '../support/factories'
+import { insertClaimed, insertWork, newOrchestratorId, onlyRow } from '../support/factories'
 import { hold, holdRow, waitUntilBlocked } from '../support/gate'
 import { claimRow, refusalOf } from './holders'
 
@@ -36,6 +36,29 @@ describe.each(byIsolation)('at $level', ({ at }) => {
     expect((await Promise.all(claims)).filter((claim) => claim !== null)).toHaveLength(1)
     expect(await onlyRow(at.sql, work.queueId)).toMatchObject({ attempts: 1 })
   })
+
+  test('the same claim sent twice at once is one claim, for both', async () => {
+    const work = await insertWork(at.sql)
+    const call = { machineId: 'laptop', claimToken: randomUUID() }
+    const gate = await holdRow(at, work.queueId)
+    const both = [claimRow(at.db, work, call), claimRow(at.db, work, call)]
+    await waitUntilBlocked(at, 2)
+    await gate.release()
+    const [one, other] = await Promise.all(both)
+    expect(one).toMatchObject({ claimToken: call.claimToken, attempts: 1 })
+    expect(other).toStrictEqual(one)
+  })
+
+  test('of two processes of one name that take over the same claim at once, one gets it', async () => {
+    const { claimToken: previousToken, machineId, ...work } = await insertClaimed(at.sql)
+    const gate = await holdRow(at, work.queueId)
+    const both = [1, 2].map(() => claimRow(at.db, work, { machineId, previousToken }))
+    await waitUntilBlocked(at, 2)
+    await gate.release()
+    const won = (await Promise.all(both)).filter((claim) => claim !== null)
+    expect(won).toMatchObject([{ attempts: 1 }])
+    expect(await onlyRow(at.sql, work.queueId)).toMatchObject({ claim_token: won[0]?.claimToken })
+  })
 })
 
 test('of two hundred that claim one row at once, one gets the payload and the others null', async () => {
@@ -58,18 +81,6 @@ test('when the first holder’s transaction is rolled back, the one that waited 
   await waitUntilBlocked(database, 1)
   await first.release('rollback')
   expect(await second).toMatchObject({ attempts: 1 })
-})
-
-test('the same claim sent twice at once is one claim, for both', async () => {
-  const work = await insertWork(sql)
-  const call = { machineId: 'laptop', claimToken: randomUUID() }
-  const gate = await holdRow(database, work.queueId)
-  const both = [claimRow(db, work, call), claimRow(db, work, call)]
-  await waitUntilBlocked(database, 2)
-  await gate.release()
-  const [one, other] = await Promise.all(both)
-  expect(one).toMatchObject({ claimToken: call.claimToken, attempts: 1 })
-  expect(other).toStrictEqual(one)
 })
 
 test('a claim and a person’s cancel at one instant: the claim is null, or its holder learns of the cancel', async () => {

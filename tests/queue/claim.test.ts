@@ -160,6 +160,35 @@ describe('a machine that comes back', () => {
     },
   )
 
+  test('gets the same answer when it sends its take-over again', async () => {
+    const { claimToken: previousToken, machineId, ...work } = await insertClaimed(sql)
+    const call = { machineId, claimToken: randomUUID(), previousToken, leaseMs: 40_000 }
+    const first = await mustClaim(db, work, call)
+    expect(await mustClaim(db, work, call)).toStrictEqual(first)
+    expect(first).toMatchObject({ claimToken: call.claimToken, attempts: 1, leaseMs: 40_000 })
+  })
+
+  test.each(['lapsed', 'swept'])('takes over its claim that is %s, without another attempt', async (how) => {
+    const work = await insertWork(sql)
+    const { claimToken: previousToken } = await mustClaim(db, work, { machineId: 'laptop' })
+    await expireClaim(sql, work.queueId)
+    if (how === 'swept') await sweepStale(db, { batch: 1_000 })
+    expect(await claimRow(db, work, { machineId: 'laptop', previousToken })).toMatchObject({ attempts: 1 })
+    expect(await sweepStale(db, { batch: 1_000 })).toMatchObject({ released: 0 })
+  })
+
+  test('finds its progress as it was, which another machine’s claim would clear', async () => {
+    const own = await insertClaimed(sql, { progress: 70, progressNote: 'running tests' })
+    const [call, claimToken] = [{ machineId: own.machineId }, randomUUID()]
+    await mustClaim(db, own, { ...call, claimToken: own.claimToken })
+    await mustClaim(db, own, { ...call, claimToken, previousToken: own.claimToken })
+    expect(await onlyRow(sql, own.queueId)).toMatchObject({ progress: 70, progress_note: 'running tests' })
+    await expireClaim(sql, own.queueId)
+    await sweepStale(db, { batch: 1_000 })
+    expect(await mustClaim(db, own, { machineId: 'desktop' })).toMatchObject({ attempts: 2 })
+    expect(await onlyRow(sql, own.queueId)).toMatchObject({ progress: null, progress_note: null })
+  })
+
   test('cannot take over what another machine holds, or what was given up', async () => {
     const { claimToken, ...work } = await insertClaimed(sql, { claimedBy: 'desktop' })
     expect(await claimRow(db, work, { machineId: 'laptop', previousToken: claimToken })).toBeNull()

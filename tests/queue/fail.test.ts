@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { fail } from '@/lib/queue/fail'
+import { sweepStale } from '@/lib/queue/sweep-stale'
 import { setUpDatabase } from '../support/db'
-import { allRows, insertClaimed, insertWork, newOrchestratorId, onlyRow } from '../support/factories'
-import { holderCalls, mustClaim } from './holders'
+import { allRows, expireClaim, insertClaimed, insertWork, newOrchestratorId, onlyRow } from '../support/factories'
+import { holdRow, waitUntilBlocked } from '../support/gate'
+import { setUpLevels } from './claims'
+import { holderCalls, mustClaim, reasonOf } from './holders'
 
 const { db, sql } = await setUpDatabase()
 
@@ -48,7 +51,7 @@ describe('the backoff after a failure', () => {
     expect(spread?.ms).toBeGreaterThan(1_500)
   })
 
-  test.each([0, 90_000])('is exactly what the caller asks for: %i ms', async (retryDelayMs) => {
+  test.each([0, 90_000, 31 * 86_400_000])('is exactly what the caller asks for: %i ms', async (retryDelayMs) => {
     const own = await insertClaimed(sql)
     await fail(db, { ...own, error: 'red', retryDelayMs })
     expect(Math.abs((await delayAfter(own.queueId)) - retryDelayMs)).toBeLessThanOrEqual(1)
@@ -79,6 +82,52 @@ test.each([
   expect(await allRows(sql, own.queueId)).toMatchObject({
     queue: [],
     history: [{ outcome: 'failed', last_error: 'red', claim_token: own.claimToken, result: null }],
+  })
+})
+
+test('the answer says when the work is due again', async () => {
+  const own = await insertClaimed(sql)
+  const answer = await fail(db, { ...own, error: 'red', retryDelayMs: 90_000 })
+  const { available_at: due } = await onlyRow(sql, own.queueId)
+  expect(answer).toStrictEqual({ outcome: 'retrying', availableAt: new Date(String(due)) })
+})
+
+test('a swept claim that fails late waits its backoff as well, and counts one attempt', async () => {
+  const own = await mustClaim(db, await insertWork(sql), { machineId: 'laptop' })
+  await expireClaim(sql, own.queueId)
+  await sweepStale(db, { batch: 1_000 })
+  await fail(db, { ...own, error: 'red' })
+  expect(await delayAfter(own.queueId)).toBeGreaterThanOrEqual(9_999)
+  expect(await onlyRow(sql, own.queueId)).toMatchObject({
+    attempts: 1,
+    claim_token: null,
+    attempt_log: [
+      { attempt: 1, how: 'expired' },
+      { attempt: 1, how: 'failed', error: 'red' },
+    ],
+  })
+})
+
+describe.each(await setUpLevels())('two identical reports at one instant, at $level', ({ at }) => {
+  const failTwice = async (maxAttempts: number) => {
+    const own = await insertClaimed(at.sql, { maxAttempts })
+    const gate = await holdRow(at, own.queueId)
+    const both = [reasonOf(holderCalls.fail(at.db, own)), reasonOf(holderCalls.fail(at.db, own))]
+    await waitUntilBlocked(at, 2)
+    await gate.release()
+    return { answers: (await Promise.all(both)).sort(), row: await onlyRow(at.sql, own.queueId) }
+  }
+
+  test('put the work back once: the second is told that it was released', async () => {
+    const { answers, row } = await failTwice(3)
+    expect(answers).toStrictEqual(['accepted', 'released'])
+    expect(row).toMatchObject({ attempts: 1, attempt_log: [{ how: 'failed' }] })
+  })
+
+  test('at the last attempt get the same answer, and leave one record', async () => {
+    const { answers, row } = await failTwice(1)
+    expect(answers).toStrictEqual(['accepted', 'accepted'])
+    expect(row).toMatchObject({ outcome: 'failed', attempt_log: [{ how: 'failed' }] })
   })
 })
 

@@ -1,13 +1,16 @@
 /** Each guard of a statement, taken away on purpose: the check that protects it has to notice. */
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type SQL, sql as text } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import type { Db } from '@/lib/db/client'
 import { read, statement } from '@/lib/db/statement'
 import { sweepStale } from '@/lib/queue/sweep-stale'
 import { setUpDatabase, type TestDatabase } from '../support/db'
-import { expireClaim, insertWork, onlyRow } from '../support/factories'
-import { holdRow, waitUntilBlocked } from '../support/gate'
-import { claimRow, holderCalls, mustClaim, type Own, reasonOf } from './holders'
+import { allRows, expireClaim, insertWork, onlyRow } from '../support/factories'
+import { hold, holdRow, waitUntilBlocked } from '../support/gate'
+import { unresolvedDeadlocks } from './claims'
+import { claimRow, completeAll, holderCalls, mustClaim, type Own, reasonOf } from './holders'
 import { claimNextOf, insertMany } from './rows'
 
 const database = await setUpDatabase()
@@ -18,6 +21,8 @@ const nestedLoops = await setUpDatabase({
   ),
 })
 
+const deadlocking = await setUpDatabase({ settings: unresolvedDeadlocks })
+
 const value = text.placeholder
 const mutant = (name: string, query: SQL) => {
   const run = statement(`mutant_${name}`, { queueId: read.id }, query)
@@ -26,6 +31,19 @@ const mutant = (name: string, query: SQL) => {
 const taking = text`UPDATE dispatch_queue SET claimed_at = now(), claim_token = gen_random_uuid(), attempts = attempts + 1,
   lease_ms = 60000, claim_expires_at = now() + interval '1 minute'`
 const claimable = text`orchestrator_id = ${value('orchestratorId')} AND claimed_at IS NULL`
+
+/** Each call of a holder, and for each the write at its heart without its guard. */
+const calls: [string, (at: Db, own: Own) => Promise<unknown>][] = [
+  ...Object.entries(holderCalls),
+  ['batch', (at, own) => completeAll(at, [own])],
+]
+const givingBack = text`UPDATE dispatch_queue SET claimed_at = NULL, claim_token = NULL, claim_expires_at = NULL, lease_ms = NULL`
+const mutantWrites: [string, SQL][] = [
+  ['heartbeat', text`UPDATE dispatch_queue SET claim_expires_at = now() + interval '1 hour'`],
+  ['complete', text`DELETE FROM dispatch_queue`],
+  ['fail', text`${givingBack}, available_at = now() + interval '10 seconds'`],
+  ['release', text`${givingBack}, attempts = attempts - 1`],
+]
 
 /** How many of five that wait for a row's lock get it. */
 async function winnersAmongFive(claim: (own: { orchestratorId: string; queueId: number }) => Promise<boolean>) {
@@ -59,6 +77,26 @@ describe('of rivals for one row one wins', () => {
       text`${taking} WHERE id = (SELECT id FROM dispatch_queue WHERE ${claimable} LIMIT 1) RETURNING id`,
     )
     expect(await winnersAmongFive(async (work) => (await next(db, work)) > 0)).toBe(5)
+  })
+})
+
+describe('an open claim is handed out again to the machine that has it, and to no other', () => {
+  async function othersGet(claim: (own: Own) => Promise<boolean>): Promise<boolean> {
+    return claim(await mustClaim(db, await insertWork(sql), { machineId: 'laptop', claimToken: randomUUID() }))
+  }
+
+  test('by the machine beside the token', async () => {
+    const claim = async (own: Own) =>
+      (await claimRow(db, own, { machineId: 'desktop', claimToken: own.claimToken })) !== null
+    expect(await othersGet(claim)).toBe(false)
+  })
+
+  test('which the token alone does not give', async () => {
+    const claim = mutant(
+      'token_alone',
+      text`${taking} WHERE id = ${value('queueId')} AND (claimed_at IS NULL OR claim_token = ${value('claimToken')}::uuid) RETURNING id`,
+    )
+    expect(await othersGet(async (own) => (await claim(db, own)) > 0)).toBe(true)
   })
 })
 
@@ -105,19 +143,37 @@ describe('a machine that lost its claim changes nothing', () => {
     return JSON.stringify(rows[0]) === JSON.stringify({ same: true, ...before })
   }
 
-  test.each(Object.entries(holderCalls))('by the token in the WHERE of %s', async (_name, call) => {
+  test.each(calls)('by the token in the WHERE of %s', async (_name, call) => {
     expect(await lateCall((own) => reasonOf(call(db, own)))).toBe(true)
   })
 
-  test.each([
-    [
-      'heartbeat',
-      text`UPDATE dispatch_queue SET claim_expires_at = now() + interval '1 hour' WHERE id = ${value('queueId')} RETURNING id`,
-    ],
-    ['complete', text`DELETE FROM dispatch_queue WHERE id = ${value('queueId')} RETURNING id`],
-  ])('which a %s by the id alone does not give', async (name, query) => {
-    const call = mutant(`late_${name}`, query)
+  test.each(mutantWrites)('which a %s by the id alone does not give', async (name, write) => {
+    const call = mutant(`late_${name}`, text`${write} WHERE id = ${value('queueId')} RETURNING id`)
     expect(await lateCall((own) => call(db, own))).toBe(false)
+  })
+})
+
+describe('a machine that loses its claim while its call waits for the row changes nothing', () => {
+  async function overtakenCall(call: (own: Own) => Promise<unknown>): Promise<boolean> {
+    const own = await mustClaim(db, await insertWork(sql), { machineId: 'laptop' })
+    const rivals = { ...(await onlyRow(sql, own.queueId)), claimed_by: 'desktop', claim_token: randomUUID() }
+    const rival = 'UPDATE dispatch_queue SET claimed_by = $2, claim_token = $3 WHERE id = $1'
+    const gate = await hold(database, rival, [own.queueId, rivals.claimed_by, rivals.claim_token])
+    const answer = call(own)
+    await waitUntilBlocked(database, 1)
+    await gate.release()
+    await answer
+    return isDeepStrictEqual(await allRows(sql, own.queueId), { queue: [rivals], history: [] })
+  }
+
+  test.each(calls)('by the token in the WHERE of the write itself: %s', async (_name, call) => {
+    expect(await overtakenCall((own) => reasonOf(call(db, own)))).toBe(true)
+  })
+
+  test.each(mutantWrites)('which a %s whose token stands only in a sub-select does not give', async (name, write) => {
+    const held = text`SELECT id FROM dispatch_queue WHERE id = ${value('queueId')} AND claim_token = ${value('claimToken')}::uuid`
+    const call = mutant(`overtaken_${name}`, text`${write} WHERE id = ANY (ARRAY(${held})) RETURNING id`)
+    expect(await overtakenCall((own) => call(db, own))).toBe(false)
   })
 })
 
@@ -143,6 +199,38 @@ describe('a completion that races its own heartbeat is not lost', () => {
              AND claim_token = ${value('claimToken')}::uuid FOR UPDATE SKIP LOCKED) RETURNING id`,
     )
     expect(await completesBehindHeartbeat(async (own) => (await complete(db, own)) > 0)).toBe(false)
+  })
+})
+
+describe('batches of the same claims in opposite orders wait in line', () => {
+  type Batch = (claims: readonly Own[]) => Promise<unknown>
+
+  async function bothEnd(batch: Batch): Promise<boolean> {
+    const { sql, db } = deadlocking
+    const orchestratorId = await insertMany(sql, 3)
+    const claims = await claimNextOf(db, orchestratorId, { limit: 3 })
+    const gate = await holdRow(deadlocking, claims[1]?.queueId ?? 0)
+    const both = Promise.allSettled([batch(claims), batch(claims.toReversed())])
+    await waitUntilBlocked(deadlocking, 2)
+    await gate.release()
+    return (await both).every(({ status }) => status === 'fulfilled')
+  }
+
+  test('by locking in the order of ids', async () => {
+    expect(await bothEnd((claims) => completeAll(deadlocking.db, claims))).toBe(true)
+  })
+
+  test('which locking in the order asked does not give', async () => {
+    const batch = mutant(
+      'order_asked',
+      text`WITH held AS MATERIALIZED (
+             SELECT queue.id FROM dispatch_queue AS queue
+               JOIN jsonb_array_elements(${value('ids')}::jsonb) WITH ORDINALITY AS asked (id, place) ON queue.id = asked.id::bigint
+              ORDER BY place FOR UPDATE OF queue
+           ) DELETE FROM dispatch_queue WHERE id = ANY (ARRAY(SELECT id FROM held)) RETURNING id`,
+    )
+    const idsOf = (claims: readonly Own[]) => JSON.stringify(claims.map(({ queueId }) => queueId))
+    expect(await bothEnd((claims) => batch(deadlocking.db, { ids: idsOf(claims) }))).toBe(false)
   })
 })
 

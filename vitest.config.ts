@@ -8,9 +8,8 @@ const isolated = ['tests/http/**/*.test.ts']
 
 const shared = {
   pool: 'forks',
-  // More than cores: gates, processes that start, and browsers wait more than they work.
-  maxWorkers: 3,
-  testTimeout: 60_000,
+  maxWorkers: 2,
+  testTimeout: 120_000,
   hookTimeout: 120_000,
 } as const
 

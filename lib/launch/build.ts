@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentWith } from '@/lib/config'
-import { bundleCommand } from '@/lib/launch/bundle'
+import { bundle } from '@/lib/launch/bundle'
 import { ROOT } from '@/lib/launch/root'
 import { spawnWatched } from '@/lib/launch/watched-process'
 import { tryLock } from '@/lib/process/file-lock'
@@ -39,7 +39,7 @@ export async function ensureBuilt(signal?: AbortSignal): Promise<'built' | 'fres
   const lock = await lockBuild(signal)
   try {
     if (isBuilt()) return 'fresh'
-    await bundleCommand()
+    await bundle()
     const startedAt = new Date()
     // Next writes its BUILD_ID before it is done: without a mark a build that was killed would pass for one.
     writeFileSync(UNFINISHED, '')

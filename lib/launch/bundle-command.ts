@@ -1,4 +1,4 @@
-/** `npm run bundle`: makes public/dispatch.mjs. */
-import { bundleCommand } from '@/lib/launch/bundle'
+/** `npm run bundle`: makes the files that the app serves to machines. */
+import { bundle } from '@/lib/launch/bundle'
 
-await bundleCommand()
+await bundle()

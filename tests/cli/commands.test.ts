@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
@@ -288,4 +289,27 @@ test('a server of another version is told about in one line', async () => {
 test('nothing is coloured where nobody looks', async () => {
   await insertWork(sql)
   expect((await run('ls')).stdout).not.toContain('\u001b[')
+})
+
+test('the app serves the client as one file, too, which needs nothing of Node’s own', async () => {
+  const source = await (await fetch(`${app.url}/dispatch-client.mjs`)).text()
+  expect(source).not.toMatch(/(from|import)\s*["']node:|require\(/)
+  writeFileSync(path.join(home, 'dispatch-client.mjs'), source)
+  const { queueId, orchestratorId } = await insertWork(sql, { payload: { issue: 'ENG-142' } })
+  writeFileSync(
+    path.join(home, 'worker.mjs'),
+    `import { createWorker } from './dispatch-client.mjs'
+     const worker = createWorker({
+       url: '${app.url}', key: process.env.DISPATCH_KEY, orchestratorId: '${orchestratorId}', machineId: 'laptop',
+       handler: async ({ payload }) => { worker.stop(); return payload.issue },
+     })
+     await worker.run()`,
+  )
+  const { status, stderr } = spawnSync(process.execPath, ['worker.mjs'], {
+    cwd: home,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toStrictEqual({ status: 0, stderr: '' })
+  expect(await onlyRow(sql, queueId)).toMatchObject({ outcome: 'completed', result: 'ENG-142' })
 })

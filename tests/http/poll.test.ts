@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { pollQueryResponse, pollResponse } from '@/lib/protocol/poll'
 import { ahead, insertClaimed, insertFinished, insertWork, onlyRow } from '../support/factories'
 import { expectAnswer, expectInvalid } from './answers'
+import { letTimePass } from './clock'
 import { everyRow, newOrchestrator, setUpInstance } from './instance'
 
 const { sql, send } = await setUpInstance()
@@ -80,6 +81,8 @@ describe.each(['GET', 'POST'] as const)('%s /api/poll', (method) => {
     const before = await everyRow(sql)
     await poll()
     expect(await everyRow(sql)).toStrictEqual(before)
+    // Notes of machines are written together, every five seconds.
+    await letTimePass(5_000)
     const url = `/api/poll?orchestratorId=${orchestratorId}&machineId=laptop`
     await send('GET', url, { key, headers: { 'dispatch-client-version': `1.2.3${'x'.repeat(100)}` } })
     await expect

@@ -43,7 +43,7 @@ export function makeDirectory(owner?: number): string {
 /** Ends every process that has to do with a directory, and removes it. */
 export async function removeDirectory(directory: string): Promise<void> {
   for (const pid of processesIn(directory)) killIfThere(pid)
-  await waitUntil(() => processesIn(directory).length === 0, 10_000)
+  await waitUntil(() => processesIn(directory).length === 0, 30_000)
   rmSync(directory, { recursive: true, force: true })
 }
 
@@ -79,7 +79,7 @@ export async function startLauncher(
     })
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
   const says = async (text: string) => {
-    const isSaid = await waitUntil(() => output.includes(text) || child.exitCode !== null, 20_000)
+    const isSaid = await waitUntil(() => output.includes(text) || child.exitCode !== null, 60_000)
     if (!isSaid || !output.includes(text)) throw new Error(`The launcher did not say "${text}" but: ${output}`)
   }
   const started = async (): Promise<AboutApp> => {
@@ -138,9 +138,9 @@ export function killIfThere(pid: number): void {
   }
 }
 
-/** Runs one statement on a database, waiting up to 20 s for it to take connections. */
+/** Runs one statement on a database, waiting up to 60 s for it to take connections. */
 export async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  for (const end = Date.now() + 20_000; ; ) {
+  for (const end = Date.now() + 60_000; ; ) {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
     client.on('error', () => {})
     try {

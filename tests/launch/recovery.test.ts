@@ -36,7 +36,7 @@ afterAll(() => removeDirectory(directory))
 describe('the next start has all data', () => {
   it('after kill -9 of the launcher, whose app and Postgres then end by themselves', async () => {
     killIfThere(launcher.pid)
-    expect(await waitUntil(() => processesIn(directory).length === 0, 10_000)).toBe(true)
+    expect(await waitUntil(() => processesIn(directory).length === 0, 30_000)).toBe(true)
     await start()
     expect(await ask(app.databaseUrl, READ)).toEqual(KEPT)
   })
@@ -69,7 +69,7 @@ describe('a start goes on', () => {
   it('when Postgres is killed, as often as that happens: it comes back on the same URL with all data', async () => {
     for (const round of [1, 2]) {
       killIfThere(postmaster())
-      await waitUntil(() => timesSaid('Postgres runs again.') === round, 20_000)
+      await waitUntil(() => timesSaid('Postgres runs again.') === round, 60_000)
       expect(await ask(app.databaseUrl, READ)).toEqual(KEPT)
     }
     expect(timesSaid('Postgres has ended by itself; starting it again.')).toBe(2)
@@ -79,7 +79,7 @@ describe('a start goes on', () => {
   it("when Postgres's watchdog is killed: Postgres comes under a new one, on the same URL", async () => {
     const orphan = postmaster()
     killIfThere(processesIn(directory).find((pid) => isWatchdog(pid) && commandLine(pid).includes('/postgres"')) ?? 0)
-    await waitUntil(() => timesSaid('Postgres runs again.') === 3, 20_000)
+    await waitUntil(() => timesSaid('Postgres runs again.') === 3, 60_000)
     expect(isAlive(orphan)).toBe(false)
     expect(await ask(app.databaseUrl, READ)).toEqual(KEPT)
     expect(isAlive(app.pid)).toBe(true)

@@ -32,7 +32,7 @@ export interface AppOptions {
   readonly host?: string
 }
 
-const READY_TIMEOUT_MS = 20_000
+const READY_TIMEOUT_MS = 60_000
 
 /**
  * Starts the built app on a free port, and builds it first when the build is missing or older than the sources. The app

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import type { TestDatabase } from './db'
 
 const POLL_MS = 10
-const LIMIT_MS = 20_000
+const LIMIT_MS = 60_000
 
 /** An open transaction that holds locks, behind which rivals gather. */
 export interface Gate {
@@ -39,7 +39,7 @@ export async function hold(database: TestDatabase, text: string, params: readonl
 /**
  * Comes back as soon as this many connections to the database wait for a lock.
  *
- * @throws {Error} after 20 s, with what the connections do instead
+ * @throws {Error} after a minute, with what the connections do instead
  */
 export async function waitUntilBlocked(database: TestDatabase, count: number): Promise<void> {
   const since = performance.now()

@@ -6,6 +6,7 @@ import { doctorCommand } from '@/lib/cli/commands/doctor'
 import { enqueueCommand } from '@/lib/cli/commands/enqueue'
 import { keysCommand } from '@/lib/cli/commands/keys'
 import { listCommand } from '@/lib/cli/commands/list'
+import { proveCommand } from '@/lib/cli/commands/prove'
 import { showCommand } from '@/lib/cli/commands/show'
 import { sweepCommand } from '@/lib/cli/commands/sweep'
 import { watchCommand } from '@/lib/cli/commands/watch'
@@ -48,6 +49,7 @@ function program(context: Context): Command {
     keysCommand(context),
     sweepCommand(context),
     doctorCommand(context),
+    proveCommand(context),
   ]
   for (const command of commands) root.addCommand(command)
   for (const command of everyCommand(root)) command.exitOverride().showHelpAfterError('(--help shows how)')

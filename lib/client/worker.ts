@@ -224,6 +224,8 @@ export class Worker {
     )
     this.#running.set(queueId, claim)
     onEvent?.({ type: 'claimed', queueId, attempts, isResumed })
+    // Won after the worker was told to stop: it goes back at once. A handler may itself tell the worker to stop.
+    if (this.#isStopping) claim.abort('stopping')
     const end = claim.run(handler).then((how) => {
       this.#running.delete(queueId)
       this.#ends.delete(end)
@@ -232,7 +234,6 @@ export class Worker {
       if (this.#isStopping) this.#interrupt.abort()
     })
     this.#ends.add(end)
-    if (this.#isStopping) claim.abort('stopping')
   }
 
   /** A third of the lease, shortened at random so that a fleet does not renew in one breath. */

@@ -34,9 +34,10 @@ export async function noteMachine(db: Db, machine: SeenMachine): Promise<void> {
   const { noted, pending } = notesOf(db)
   const name = JSON.stringify([machine.orchestratorId, machine.machineId])
   const nameOfVersion = JSON.stringify([name, machine.version])
-  if (noted.has(nameOfVersion)) return
-  noted.set(nameOfVersion, true)
-  pending.set(name, { ...machine, version: machine.version ?? pending.get(name)?.version ?? null })
+  if (!noted.has(nameOfVersion)) {
+    noted.set(nameOfVersion, true)
+    pending.set(name, { ...machine, version: machine.version ?? pending.get(name)?.version ?? null })
+  }
   await maybeWriteMachines(db)
 }
 

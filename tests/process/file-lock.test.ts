@@ -65,7 +65,7 @@ async function deadPid(): Promise<number> {
 /** A process that tries for the lock when told to go, says what it got, and lives until told to end. */
 function race(file: string) {
   const code = `
-    import { tryLock } from '${path.join(ROOT, 'lib/launch/file-lock.ts')}'
+    import { tryLock } from '${path.join(ROOT, 'lib/process/file-lock.ts')}'
     process.stdout.write('ready,')
     process.stdin.once('data', async () => process.stdout.write(Object.keys(await tryLock(${JSON.stringify(file)}))[0] + ','))
   `

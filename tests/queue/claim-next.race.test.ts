@@ -22,10 +22,10 @@ test('a thousand batches, claimed at once and completed overlapping in opposite 
   const next = () => claimNextOf(db, orchestratorId, { limit: 3 })
   const everyones: Own[] = []
   const work = async (isReversed: boolean) => {
-    for (let round = 0; round < 125; round += 1) {
-      const claims = (await Promise.all([next(), next()])).flat()
+    for (let round = 0; round < 63; round += 1) {
+      const claims = (await Promise.all([next(), next(), next(), next()])).flat()
       everyones.push(...claims)
-      if (round % 10 === 0) await Promise.all([expireIdle(orchestratorId), sweepStale(db, { batch: 100 })])
+      if (round % 5 === 0) await Promise.all([expireIdle(orchestratorId), sweepStale(db, { batch: 100 })])
       // Each batch has this caller's claims, and those that another one completes at this moment.
       const batch = new Map([...claims, ...everyones.slice(-12)].map((own) => [own.queueId, own]))
       const inOrder = [...batch.values()].sort((a, b) => a.queueId - b.queueId)

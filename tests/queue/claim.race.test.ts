@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { isConflict } from '@/lib/db/errors'
 import { cancel } from '@/lib/queue/cancel'
 import { setUpDatabase, testDriver } from '../support/db'
 import { insertClaimed, insertWork, newOrchestratorId, onlyRow } from '../support/factories'
 import { hold, holdRow, waitUntilBlocked } from '../support/gate'
-import { claimRow, refusalOf } from './holders'
+import { claimRow, holderCalls, refusalOf } from './holders'
+import { claimNextOf } from './rows'
 
 const database = await setUpDatabase()
 const { db, sql } = database
@@ -96,3 +98,21 @@ test('a claim and a person’s cancel at one instant: the claim is null, or its 
     expect(row).toMatchObject({ outcome: 'cancelled', attempts: claimed === null ? 0 : 1 })
   }
 })
+
+test.each(['serialization_failure', 'deadlock_detected'])(
+  'a claim that Postgres ends again and again with a %s has lost its race: that is an answer, no error',
+  async (condition) => {
+    const work = await insertWork(sql)
+    const own = await insertClaimed(sql, { orchestratorId: work.orchestratorId })
+    await sql(`CREATE OR REPLACE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE ${condition}; END $$`)
+    await sql(`CREATE OR REPLACE TRIGGER conflict BEFORE UPDATE ON dispatch_queue FOR EACH ROW
+      WHEN (OLD.orchestrator_id = '${work.orchestratorId}') EXECUTE FUNCTION conflict()`)
+    expect(await claimRow(db, work)).toBeNull()
+    expect(await claimNextOf(db, work.orchestratorId)).toStrictEqual([])
+    expect(await claimNextOf(db, work.orchestratorId, { limit: 5 })).toStrictEqual([])
+    expect(await holderCalls.heartbeat(db, own).catch(isConflict)).toBe(true)
+    await sql('DROP TRIGGER conflict ON dispatch_queue')
+    expect(await claimRow(db, work)).toMatchObject({ attempts: 1 })
+  },
+)

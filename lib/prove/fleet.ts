@@ -1,0 +1,154 @@
+import { DispatchClient } from '@/lib/client/dispatch-client'
+import { DispatchError } from '@/lib/client/dispatch-error'
+import { sleep } from '@/lib/client/sleep'
+import { check } from '@/lib/prove/check'
+import { type Fault, type FaultCounts, faultyFetch, noFaults } from '@/lib/prove/faults'
+import type { FinalWork, Violation } from '@/lib/prove/history'
+import { liveAsMachine } from '@/lib/prove/machine'
+import { Recorder } from '@/lib/prove/recorder'
+
+export interface FleetOptions {
+  url: string
+  /** Good for everything: an admin key. */
+  key: string
+  machines: number
+  items: number
+  /** The fleet is stopped after so long, finished or not. */
+  limitMs: number
+  leaseMs: number
+  faults: ReadonlySet<Fault>
+  fetch?: typeof fetch
+  /** Told about once a second how many pieces of work have come to an end. */
+  onProgress?: (done: number) => void
+}
+
+export interface FleetResult {
+  violations: Violation[]
+  works: readonly FinalWork[]
+  recorder: Recorder
+  faults: FaultCounts
+  tookMs: number
+}
+
+const ENQUEUE_BATCH = 250
+const PRIORITIES = 5
+/** So many that hardly anything fails for good: what is to be seen is who gets the work, again and again. */
+const MAX_ATTEMPTS = 100
+const READERS = 16
+
+/**
+ * Runs a fleet of misbehaving machines against a server, in an orchestrator of its own, and decides whether the queue kept its
+ * promises. What is live in the end is cancelled.
+ */
+export async function runFleet(options: FleetOptions): Promise<FleetResult> {
+  const orchestratorId = `prove-${crypto.randomUUID()}`
+  const recorder = new Recorder()
+  const counts = noFaults()
+  const plain = { url: options.url, key: options.key, retries: 8, ...(options.fetch && { fetch: options.fetch }) }
+  const judge = new DispatchClient(plain)
+  const client = new DispatchClient({ ...plain, fetch: faultyFetch(options.faults, counts, { send: options.fetch }) })
+  const startedAt = performance.now()
+  const over = new AbortController()
+  const machines = Array.from({ length: options.machines }, (_, n) =>
+    liveAsMachine({
+      client,
+      orchestratorId,
+      machineId: `machine-${n}`,
+      leaseMs: options.leaseMs,
+      faults: options.faults,
+      counts,
+      recorder,
+      signal: over.signal,
+    }),
+  )
+  const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder)
+  await untilDone(recorder, queueIds.length, startedAt + options.limitMs, options.onProgress)
+  over.abort()
+  await Promise.all(machines)
+  const tookMs = performance.now() - startedAt
+  await cancelLive(judge, orchestratorId)
+  const works = await readAll(judge, orchestratorId)
+  return { violations: check(recorder.history, works), works, recorder, faults: counts, tookMs }
+}
+
+async function enqueueAll(
+  client: DispatchClient,
+  orchestratorId: string,
+  count: number,
+  recorder: Recorder,
+): Promise<number[]> {
+  const queueIds: number[] = []
+  for (let from = 0; from < count; from += ENQUEUE_BATCH) {
+    const items = Array.from({ length: Math.min(ENQUEUE_BATCH, count - from) }, (_, n) => ({
+      payload: { number: from + n },
+      priority: Math.floor(Math.random() * PRIORITIES),
+      maxAttempts: MAX_ATTEMPTS,
+      enqueueId: crypto.randomUUID(),
+    }))
+    const answer = await insist(() => recorder.enqueue(() => client.enqueue({ orchestratorId, items })))
+    queueIds.push(...answer.items.map(({ queueId }) => queueId))
+  }
+  return queueIds
+}
+
+/** Sends what is safe to send again until it is answered. */
+async function insist<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof DispatchError) || !error.isTransient) throw error
+      await sleep(500)
+    }
+  }
+}
+
+async function untilDone(
+  recorder: Recorder,
+  count: number,
+  deadline: number,
+  onProgress?: (done: number) => void,
+): Promise<void> {
+  for (;;) {
+    const done = new Set(recorder.history.flatMap((event) => (event.kind === 'completed' ? [event.queueId] : []))).size
+    onProgress?.(done)
+    if (done >= count || performance.now() > deadline) return
+    await sleep(1_000)
+  }
+}
+
+async function cancelLive(judge: DispatchClient, orchestratorId: string): Promise<void> {
+  for (const state of ['queued', 'scheduled', 'claimed', 'stale'] as const) {
+    for (;;) {
+      const { items } = await judge.listWork({ orchestratorId, state, limit: 100 })
+      if (items.length === 0) break
+      await Promise.all(items.map(({ queueId }) => judge.cancelWork(queueId).catch(ignoreRefusal)))
+    }
+  }
+}
+
+/** A claim may have become stale, or been swept, between the list and the cancel. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof DispatchError)) throw error
+}
+
+async function readAll(judge: DispatchClient, orchestratorId: string): Promise<FinalWork[]> {
+  const ids: number[] = []
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page: Awaited<ReturnType<DispatchClient['listWork']>> = await judge.listWork({
+      orchestratorId,
+      cursor,
+      limit: 100,
+    })
+    ids.push(...page.items.map(({ queueId }) => queueId))
+    cursor = page.nextCursor
+  }
+  const works: FinalWork[] = []
+  const next = ids.values()
+  await Promise.all(
+    Array.from({ length: READERS }, async () => {
+      for (const queueId of next) works.push(await judge.showWork(queueId))
+    }),
+  )
+  return works
+}

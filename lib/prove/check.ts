@@ -120,13 +120,19 @@ function checkEnd(queueId: number, story: readonly RowEvent[], ends: readonly Fi
     accuse('lost completion', `work ${queueId} was completed, and is ${end.state}`)
 }
 
-/** Attempts are the claims that were not given back: one log entry for each that has ended, and one that runs. */
+/**
+ * Attempts are the claims that were not given back. One that ran out, and that its late holder took up again and ended, has two
+ * entries in the log and is one attempt.
+ */
 function checkAttempts(work: FinalWork, accuse: Accuse): void {
-  const counted = work.attemptLog.filter(({ how }) => how !== 'released').length
-  const running = work.state === 'claimed' || work.state === 'stale' ? 1 : 0
-  if (work.attempts !== counted + running) {
-    accuse('wrong attempts', `it says ${work.attempts}, and ${counted} have ended and ${running} runs`)
+  const counted = new Set<number>()
+  for (const { attempt, how } of work.attemptLog) {
+    if (how === 'released') counted.delete(attempt)
+    else counted.add(attempt)
   }
+  if (work.state === 'claimed' || work.state === 'stale') counted.add(work.attempts)
+  if (work.attempts !== counted.size)
+    accuse('wrong attempts', `it says ${work.attempts}, and its log tells of ${counted.size}`)
   const completions = work.attemptLog.filter(({ how }) => how === 'completed').length
   if (completions > 1) accuse('completed twice', `its log has ${completions} completions`)
   if (work.attempts > work.maxAttempts) accuse('too many attempts', `it had ${work.attempts} of ${work.maxAttempts}`)

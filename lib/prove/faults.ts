@@ -1,7 +1,7 @@
 /** What may be done to a simulated machine's requests. */
-export const requestFaults = ['lost-answers', 'doubled-requests', 'late-requests'] as const
+const requestFaults = ['lost-answers', 'doubled-requests', 'late-requests'] as const
 /** How a simulated machine may misbehave by itself. */
-export const machineFaults = ['deaths', 'pauses'] as const
+const machineFaults = ['deaths', 'pauses'] as const
 export type Fault = (typeof requestFaults)[number] | (typeof machineFaults)[number]
 export const allFaults: readonly Fault[] = [...requestFaults, ...machineFaults]
 

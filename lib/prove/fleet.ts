@@ -3,7 +3,7 @@ import { DispatchError } from '@/lib/client/dispatch-error'
 import { sleep } from '@/lib/client/sleep'
 import { check } from '@/lib/prove/check'
 import { type Fault, type FaultCounts, faultyFetch, noFaults } from '@/lib/prove/faults'
-import type { FinalWork, Violation } from '@/lib/prove/history'
+import type { FinalWork, HistoryEvent, SettledEvent, Violation } from '@/lib/prove/history'
 import { liveAsMachine } from '@/lib/prove/machine'
 import { Recorder } from '@/lib/prove/recorder'
 
@@ -58,7 +58,8 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       faults: options.faults,
       counts,
       recorder,
-      signal: over.signal,
+      // One of its own for each, or the listeners of all would hang on one.
+      signal: AbortSignal.any([over.signal]),
     }),
   )
   const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder)
@@ -110,12 +111,16 @@ async function untilDone(
   onProgress?: (done: number) => void,
 ): Promise<void> {
   for (;;) {
-    const done = new Set(recorder.history.flatMap((event) => (event.kind === 'completed' ? [event.queueId] : []))).size
+    const done = new Set(recorder.history.flatMap((event) => (isCompletion(event) ? [event.queueId] : []))).size
     onProgress?.(done)
     if (done >= count || performance.now() > deadline) return
     await sleep(1_000)
   }
 }
+
+/** Accepted, or refused because an earlier one, whose answer was lost, was accepted. */
+const isCompletion = (event: HistoryEvent): event is SettledEvent =>
+  event.kind === 'completed' && (event.isAccepted || event.reason === 'completed')
 
 async function cancelLive(judge: DispatchClient, orchestratorId: string): Promise<void> {
   for (const state of ['queued', 'scheduled', 'claimed', 'stale'] as const) {

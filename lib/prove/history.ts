@@ -8,7 +8,7 @@ interface Seen {
   seenAt: number
 }
 
-export interface EnqueuedEvent extends Seen {
+interface EnqueuedEvent extends Seen {
   kind: 'enqueued'
   queueId: number
   isNew: boolean
@@ -42,14 +42,14 @@ export interface SettledEvent extends Seen {
 }
 
 /** A claim/next: how many it asked for, and what it got, in the answer's order. */
-export interface NextEvent extends Seen {
+interface NextEvent extends Seen {
   kind: 'next'
   limit: number
   queueIds: number[]
 }
 
 /** Somebody took a claim away or cancelled the work. */
-export interface ActedEvent extends Seen {
+interface ActedEvent extends Seen {
   kind: 'acted'
   queueId: number
 }

@@ -93,6 +93,18 @@ describe('a history without fault', () => {
       [work()],
     ],
     ['a claim repeated with its token', [enqueued(), claimed(20, 'a'), claimed(40, 'a'), settled(90, 'a')], [work()]],
+    [
+      'a claim that ran out, and that its late holder completed',
+      [enqueued(), claimed(20, 'a'), settled(9_000, 'a')],
+      [
+        work({
+          attemptLog: [
+            { attempt: 1, how: 'expired' },
+            { attempt: 1, how: 'completed' },
+          ],
+        }),
+      ],
+    ],
     ['work that is still queued', [enqueued()], [work({ state: 'queued', attempts: 0, attemptLog: [] })]],
     [
       'two answers that crossed',

@@ -55,10 +55,11 @@ export async function noteApp(file: string, app: WatchedProcess): Promise<void> 
   if (pid !== undefined) writeFileSync(file, JSON.stringify(identityOf(pid)))
 }
 
-/** Ends an app that an earlier start noted in the file and that runs still. */
-export async function endNotedApp(file: string): Promise<void> {
+/** Ends an app that an earlier start noted in the file and that runs still. @returns whether there was one */
+export async function endNotedApp(file: string): Promise<boolean> {
   const noted = parseIdentity(read(file))
-  if (noted?.startedAt !== undefined && !isElsewhere(noted)) {
+  const isOrphan = noted?.startedAt !== undefined && !isElsewhere(noted) && isStillRunning(noted)
+  if (isOrphan) {
     for (const [name, patienceMs] of [
       ['SIGTERM', 2_000],
       ['SIGKILL', 10_000],
@@ -69,6 +70,7 @@ export async function endNotedApp(file: string): Promise<void> {
     }
   }
   forgetApp(file)
+  return isOrphan
 }
 
 /** Removes the note of an app that is gone. */

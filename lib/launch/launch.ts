@@ -16,6 +16,7 @@ import type { WatchedProcess } from '@/lib/launch/watched-process'
 const STEP_GRACE_MS = 1_500
 /** The whole stop; what is not gone by then is stopped by its watchdog as this process ends. */
 const CLOSE_LIMIT_MS = 4_800
+const PORT_PATIENCE_MS = 5_000
 
 interface Launch {
   readonly config: Config
@@ -53,7 +54,9 @@ async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promi
 async function run(launch: Launch): Promise<never> {
   const { config, app, stopping } = launch
   const data = config.databaseUrl === undefined ? await takeDataDirectory(launch) : undefined
-  await refuseTakenPort(config)
+  // Threads of a process that was ended may hold its port for a moment after it counts as gone.
+  const hasEndedApp = data !== undefined && (await endNotedApp(data.appFile))
+  await refuseTakenPort(config, hasEndedApp ? PORT_PATIENCE_MS : 0)
   await app.prepare(stopping)
   stopping.throwIfAborted()
   const { settings, adminKey } = await (data ? startEmbedded(launch, data) : migrateGiven(config))
@@ -73,13 +76,15 @@ async function run(launch: Launch): Promise<never> {
 async function takeDataDirectory(launch: Launch): Promise<DataDirectory> {
   const data = await openDataDirectory(launch.config.dataDirectory)
   launch.onClose(data.release)
-  await endNotedApp(data.appFile)
   return data
 }
 
-async function refuseTakenPort({ host, port }: Config): Promise<void> {
-  const fault = await listenFault(host, port)
-  if (fault !== undefined) throw new Error(fault)
+async function refuseTakenPort({ host, port }: Config, patienceMs: number): Promise<void> {
+  for (const end = performance.now() + patienceMs; ; await sleep(50)) {
+    const fault = await listenFault(host, port)
+    if (fault === undefined) return
+    if (performance.now() >= end) throw new Error(fault)
+  }
 }
 
 interface Database {

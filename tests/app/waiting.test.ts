@@ -40,7 +40,8 @@ test('a SIGTERM answers all who wait at once, and the instance ends', async () =
   const waiting = Array.from({ length: 20 }, (_, n) =>
     send('POST', '/api/poll', { key, json: { orchestratorId, machineId: `fleet-${n}`, waitMs: 25_000 } }),
   )
-  await untilSeen('fleet-0')
+  // All have to be there before the instance takes no more connections.
+  for (const n of waiting.keys()) await untilSeen(`fleet-${n}`)
   process.kill(app.pid, 'SIGTERM')
   for (const answer of await Promise.all(waiting))
     expect(expectAnswer(answer, 200, pollResponse).queued).toStrictEqual([])

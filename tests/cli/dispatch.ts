@@ -44,6 +44,7 @@ function collect(stream: Readable | null): () => string {
 /** Runs the command to its end. */
 export async function dispatch(args: readonly string[], options: Options = {}): Promise<Run> {
   const child = spawnDispatch(args, options)
+  onTestFinished(() => void child.kill('SIGKILL'))
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)]
   child.stdin?.on('error', () => {}).end(options.input ?? '')
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))

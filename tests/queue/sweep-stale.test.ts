@@ -47,7 +47,7 @@ describe('the sweep', () => {
     const rows = [
       await insertWork(sql),
       await insertWork(sql, { availableAt: ahead('1 hour') }),
-      await insertClaimed(sql, { claimExpiresAt: ahead('1 second') }),
+      await insertClaimed(sql, { claimExpiresAt: ahead('1 minute') }),
       await mustClaim(db, await insertWork(sql)),
     ]
     const before = await Promise.all(rows.map(({ queueId }) => allRows(sql, queueId)))

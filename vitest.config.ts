@@ -18,6 +18,7 @@ interface ProjectTests {
   exclude?: string[]
   env?: Record<string, string>
   isolate?: boolean
+  retry?: number
 }
 
 const project = (name: string, test: ProjectTests) => ({
@@ -38,6 +39,9 @@ export default defineConfig({
         project(`${driver}-http`, { include: isolated, env: { TEST_DB_DRIVER: driver } }),
       ]),
       project('once', {
+        // Servers, browsers and commands in processes of their own: a busy machine may cost one of them its deadline. A fault
+        // shows twice.
+        retry: 1,
         include: ['tests/**/*.test.ts'],
         exclude: [...configDefaults.exclude, ...sharing, ...isolated],
       }),

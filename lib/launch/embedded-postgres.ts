@@ -23,6 +23,8 @@ export interface EmbeddedPostgresOptions {
   readonly log?: string
   /** For throw-away data only: nothing is synced to disk. */
   readonly fast?: boolean
+  /** Another Postgres than the one that the product comes with. */
+  readonly installed?: PostgresBinaries
 }
 
 export interface EmbeddedPostgres {
@@ -54,7 +56,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const directory = path.resolve(options.directory)
   const log = path.resolve(options.log ?? `${directory}.log`)
   const user = postgresUser(directory)
-  const binaries = await postgresBinaries(user)
+  const binaries = await postgresBinaries(user, options.installed)
   createCluster({ directory, password: options.password, binaries, user, isFast: options.fast ?? false })
   await clearPostmaster(directory)
   for (const pauseMs of [...RETRY_PAUSES_MS, undefined]) {

@@ -26,10 +26,14 @@ export interface PostgresBinaries {
  * Finds the Postgres that npm installed for this platform. Where the user that is to run it (undefined: this process's
  * own) cannot read it, a copy under /var/lib is used instead.
  *
+ * @param installed others than those of the product's own version
  * @throws {Error} that says to set DATABASE_URL when there is none for this platform
  */
-export async function postgresBinaries(user: UserIds | undefined): Promise<PostgresBinaries> {
-  const binaries = await installedBinaries()
+export async function postgresBinaries(
+  user: UserIds | undefined,
+  installed?: PostgresBinaries,
+): Promise<PostgresBinaries> {
+  const binaries = installed ?? (await installedBinaries())
   const root = path.resolve(path.dirname(binaries.postgres), '..')
   makeSymlinks(root)
   makeExecutable(binaries)

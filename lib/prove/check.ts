@@ -1,5 +1,13 @@
 import { byRow } from '@/lib/prove/by-row'
-import type { ClaimedEvent, FinalWork, HistoryEvent, RenewedEvent, SettledEvent, Violation } from '@/lib/prove/history'
+import type {
+  ClaimedEvent,
+  FinalWork,
+  HistoryEvent,
+  NextEvent,
+  RenewedEvent,
+  SettledEvent,
+  Violation,
+} from '@/lib/prove/history'
 
 const finalStates = new Set<FinalWork['state']>(['completed', 'failed', 'cancelled'])
 
@@ -22,7 +30,8 @@ export function check(history: readonly HistoryEvent[], works: readonly FinalWor
       violations.push({ rule, queueId: work.queueId, detail, story: stories.get(work.queueId) ?? [] })
     checkAttempts(work, accuse)
   }
-  return [...violations, ...checkLimits(history)]
+  const nexts = history.filter((event) => event.kind === 'next')
+  return [...violations, ...checkLimits(nexts), ...checkOrder(nexts, byId)]
 }
 
 type Accuse = (rule: string, detail: string) => void
@@ -34,17 +43,16 @@ const isRenewal = (event: RowEvent): event is RenewedEvent => event.kind === 're
 const isSettled = (event: RowEvent): event is SettledEvent =>
   event.kind === 'completed' || event.kind === 'failed' || event.kind === 'released'
 
-/** From when until when a claim was live beyond doubt. */
+/** Until when a claim was live beyond doubt, from the moment at which it was given. */
 interface Lease {
   token: string
-  from: number
   until: number
   claim: ClaimedEvent
 }
 
 /**
- * A lease surely runs from when its holder saw the claim until as long after it was asked for, and renewals move its end in the
- * same way; what may have ended it earlier counts from when it was sent.
+ * A lease surely runs until its length after it was asked for, and renewals move its end in the same way; what may have ended it
+ * earlier counts from when it was sent.
  */
 function leasesOf(story: readonly RowEvent[]): Lease[] {
   const firsts = new Map<string, ClaimedEvent>()
@@ -59,7 +67,7 @@ function leasesOf(story: readonly RowEvent[]): Lease[] {
       if ((isRenewal(event) || isClaim(event)) && event.sentAt <= until)
         until = Math.max(until, event.sentAt + event.leaseMs)
     }
-    return { token: claim.token, from: claim.seenAt, until: Math.min(until, endOf(story, claim)), claim }
+    return { token: claim.token, until: Math.min(until, endOf(story, claim)), claim }
   })
 }
 
@@ -74,14 +82,15 @@ function endOf(story: readonly RowEvent[], claim: ClaimedEvent): number {
   return Math.min(Number.POSITIVE_INFINITY, ...ends.map((event) => event.sentAt))
 }
 
+/** Of two claims one came first; each way there must be a moment at which the first was over before the other was given. */
 function checkLeases(story: readonly RowEvent[], accuse: Accuse): void {
   const leases = leasesOf(story)
-  for (const lease of leases) {
-    for (const rival of leases) {
-      if (rival === lease || rival.claim.previousToken === lease.token) continue
-      const isGivenMeanwhile = rival.claim.sentAt > lease.from && rival.claim.seenAt < lease.until
-      if (isGivenMeanwhile)
-        accuse('two live leases', `${rival.claim.machine} was given work that ${lease.claim.machine} held`)
+  const mayHaveEndedBefore = (first: Lease, then: Lease) => then.claim.seenAt >= first.until
+  for (const [index, lease] of leases.entries()) {
+    for (const rival of leases.slice(index + 1)) {
+      if (rival.claim.previousToken === lease.token || lease.claim.previousToken === rival.token) continue
+      if (mayHaveEndedBefore(lease, rival) || mayHaveEndedBefore(rival, lease)) continue
+      accuse('two live leases', `${rival.claim.machine} was given work that ${lease.claim.machine} held`)
     }
   }
 }
@@ -140,20 +149,44 @@ function checkAttempts(work: FinalWork, accuse: Accuse): void {
     accuse('completed without a record', 'its log does not say so')
 }
 
-function checkLimits(history: readonly HistoryEvent[]): Violation[] {
-  return history.flatMap((event) => {
-    if (event.kind !== 'next') return []
+function checkLimits(nexts: readonly NextEvent[]): Violation[] {
+  return nexts.flatMap((event) => {
     const isOver = event.queueIds.length > event.limit
     const isDoubled = new Set(event.queueIds).size !== event.queueIds.length
     if (!isOver && !isDoubled) return []
     const detail = `${event.machine} asked for ${event.limit} and got ${event.queueIds.join(', ')}`
-    return [
-      {
-        rule: isOver ? 'more than the limit' : 'one row twice in an answer',
-        queueId: undefined,
-        detail,
-        story: [event],
-      },
-    ]
+    const rule = isOver ? 'more than the limit' : 'one row twice in an answer'
+    return [{ rule, queueId: undefined, detail, story: [event] }]
   })
 }
+
+/**
+ * Claim order. Within one answer priorities never fall, whoever asks. Who is alone in an orchestrator where nothing is put back gets
+ * the work, over all calls, by priority and then as it was enqueued.
+ */
+function checkOrder(nexts: readonly NextEvent[], works: ReadonlyMap<number, readonly FinalWork[]>): Violation[] {
+  const rank = (queueId: number) => works.get(queueId)?.[0]?.priority ?? 0
+  const accuse = (event: NextEvent, [before, after]: readonly [number, number]) => ({
+    rule: 'claim order',
+    queueId: after,
+    detail: `${event.machine} got ${before} of priority ${rank(before)} before ${after} of priority ${rank(after)}`,
+    story: [event],
+  })
+  const last = new Map<string, number>()
+  return nexts.flatMap((event) => {
+    const earlier = event.isAlone ? last.get(event.machine) : undefined
+    const ids = earlier === undefined ? event.queueIds : [earlier, ...event.queueIds]
+    const end = ids.at(-1)
+    if (end !== undefined) last.set(event.machine, end)
+    const isWrong = ([before, after]: readonly [number, number]) =>
+      rank(before) > rank(after) || (event.isAlone && rank(before) === rank(after) && before > after)
+    const wrong = pairsOf(ids).find(isWrong)
+    return wrong ? [accuse(event, wrong)] : []
+  })
+}
+
+const pairsOf = (ids: readonly number[]): (readonly [number, number])[] =>
+  ids.slice(1).flatMap((id, index) => {
+    const before = ids[index]
+    return before === undefined ? [] : [[before, id] as const]
+  })

@@ -1,7 +1,7 @@
 /** What may be done to a simulated machine's requests. */
 const requestFaults = ['lost-answers', 'doubled-requests', 'late-requests'] as const
 /** How a simulated machine may misbehave by itself. */
-const machineFaults = ['deaths', 'pauses'] as const
+const machineFaults = ['deaths', 'pauses', 'wrong-clocks'] as const
 export type Fault = (typeof requestFaults)[number] | (typeof machineFaults)[number]
 export const allFaults: readonly Fault[] = [...requestFaults, ...machineFaults]
 
@@ -17,6 +17,7 @@ export const noFaults = (): FaultCounts => ({
   'late-requests': 0,
   deaths: 0,
   pauses: 0,
+  'wrong-clocks': 0,
 })
 
 /**

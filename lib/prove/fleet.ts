@@ -3,7 +3,7 @@ import { DispatchError } from '@/lib/client/dispatch-error'
 import { sleep } from '@/lib/client/sleep'
 import { check } from '@/lib/prove/check'
 import { type Fault, type FaultCounts, faultyFetch, noFaults } from '@/lib/prove/faults'
-import type { FinalWork, HistoryEvent, SettledEvent, Violation } from '@/lib/prove/history'
+import type { FinalWork, Violation } from '@/lib/prove/history'
 import { liveAsMachine } from '@/lib/prove/machine'
 import { Recorder } from '@/lib/prove/recorder'
 
@@ -32,6 +32,11 @@ export interface FleetResult {
 
 const ENQUEUE_BATCH = 250
 const PRIORITIES = 5
+/** Every so many machines there is one whose clock goes wrong, by so much in turn. */
+const WRONG_CLOCK_EVERY = 10
+const CLOCK_ERRORS_MS = [3 * 3_600_000, -5 * 3_600_000]
+/** What one machine by itself takes, to see the order of it. */
+const ORDERED_ITEMS = 60
 /** So many that hardly anything fails for good: what is to be seen is who gets the work, again and again. */
 const MAX_ATTEMPTS = 100
 const READERS = 16
@@ -49,6 +54,8 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
   const client = new DispatchClient({ ...plain, fetch: faultyFetch(options.faults, counts, { send: options.fetch }) })
   const startedAt = performance.now()
   const over = new AbortController()
+  const ordered = `${orchestratorId}-order`
+  await takeInOrder(judge, ordered, recorder)
   const machines = Array.from({ length: options.machines }, (_, n) =>
     liveAsMachine({
       client,
@@ -58,17 +65,21 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       faults: options.faults,
       counts,
       recorder,
+      clockErrorMs: n % WRONG_CLOCK_EVERY === 0 ? (CLOCK_ERRORS_MS[(n / WRONG_CLOCK_EVERY) % 2] ?? 0) : 0,
       // One of its own for each, or the listeners of all would hang on one.
       signal: AbortSignal.any([over.signal]),
     }),
   )
   const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder)
-  await untilDone(recorder, queueIds.length, startedAt + options.limitMs, options.onProgress)
+  await untilDone(recorder.completed, queueIds, startedAt + options.limitMs, options.onProgress)
   over.abort()
   await Promise.all(machines)
   const tookMs = performance.now() - startedAt
-  await cancelLive(judge, orchestratorId)
-  const works = await readAll(judge, orchestratorId)
+  const works: FinalWork[] = []
+  for (const id of [orchestratorId, ordered]) {
+    await cancelLive(judge, id)
+    works.push(...(await readAll(judge, id)))
+  }
   return { violations: check(recorder.history, works), works, recorder, faults: counts, tookMs }
 }
 
@@ -92,6 +103,21 @@ async function enqueueAll(
   return queueIds
 }
 
+/** One machine by itself takes work of mixed priorities, in calls of mixed size. */
+async function takeInOrder(client: DispatchClient, orchestratorId: string, recorder: Recorder): Promise<void> {
+  await enqueueAll(client, orchestratorId, ORDERED_ITEMS, recorder)
+  const own = { machineId: 'machine-alone', isAlone: true }
+  for (let limit = 1; ; limit = (limit % 7) + 1) {
+    const { machineId } = own
+    const taken = await recorder.next({ ...own, limit }, () => client.claimNext({ orchestratorId, machineId, limit }))
+    if (taken.length === 0) return
+    for (const { queueId, token } of taken) {
+      const call = { orchestratorId, queueId, claimToken: token }
+      await recorder.settlement('completed', { machineId, queueId, token }, () => client.complete(call))
+    }
+  }
+}
+
 /** Sends what is safe to send again until it is answered. */
 async function insist<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
@@ -105,22 +131,18 @@ async function insist<T>(call: () => Promise<T>): Promise<T> {
 }
 
 async function untilDone(
-  recorder: Recorder,
-  count: number,
+  completed: ReadonlySet<number>,
+  queueIds: readonly number[],
   deadline: number,
   onProgress?: (done: number) => void,
 ): Promise<void> {
   for (;;) {
-    const done = new Set(recorder.history.flatMap((event) => (isCompletion(event) ? [event.queueId] : []))).size
+    const done = queueIds.filter((queueId) => completed.has(queueId)).length
     onProgress?.(done)
-    if (done >= count || performance.now() > deadline) return
+    if (done >= queueIds.length || performance.now() > deadline) return
     await sleep(1_000)
   }
 }
-
-/** Accepted, or refused because an earlier one, whose answer was lost, was accepted. */
-const isCompletion = (event: HistoryEvent): event is SettledEvent =>
-  event.kind === 'completed' && (event.isAccepted || event.reason === 'completed')
 
 async function cancelLive(judge: DispatchClient, orchestratorId: string): Promise<void> {
   for (const state of ['queued', 'scheduled', 'claimed', 'stale'] as const) {

@@ -42,8 +42,10 @@ export interface SettledEvent extends Seen {
 }
 
 /** A claim/next: how many it asked for, and what it got, in the answer's order. */
-interface NextEvent extends Seen {
+export interface NextEvent extends Seen {
   kind: 'next'
+  /** Nobody else asked in this orchestrator, and nothing was put back into it. */
+  isAlone: boolean
   limit: number
   queueIds: number[]
 }

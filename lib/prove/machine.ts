@@ -2,7 +2,7 @@ import type { DispatchClient } from '@/lib/client/dispatch-client'
 import { DispatchError } from '@/lib/client/dispatch-error'
 import { sleep } from '@/lib/client/sleep'
 import type { Fault, FaultCounts } from '@/lib/prove/faults'
-import type { Recorder } from '@/lib/prove/recorder'
+import type { Held, Recorder } from '@/lib/prove/recorder'
 
 export interface MachineOptions {
   client: DispatchClient
@@ -12,13 +12,10 @@ export interface MachineOptions {
   faults: ReadonlySet<Fault>
   counts: FaultCounts
   recorder: Recorder
+  /** By how much the machine's clock is wrong, in milliseconds. */
+  clockErrorMs: number
   /** Aborts when all is over. */
   signal: AbortSignal
-}
-
-interface Held {
-  queueId: number
-  token: string
 }
 
 const DEATH = 0.03
@@ -53,15 +50,24 @@ async function turn(options: MachineOptions): Promise<void> {
       options.counts.pauses += 1
       await sleep(options.leaseMs * (1 + Math.random()), options.signal)
     }
+    if (isDroppedByClock(each, options)) return
     await workOn(each, options)
   }
+}
+
+/** A badly written client compares the lease's end with its own clock: one that is fast drops good work, one that is slow works on late. */
+function isDroppedByClock({ expiresAt }: Held, { faults, counts, clockErrorMs }: MachineOptions): boolean {
+  if (!faults.has('wrong-clocks') || clockErrorMs === 0) return false
+  const isDropped = Date.now() + clockErrorMs > expiresAt
+  if (isDropped || Date.now() > expiresAt) counts['wrong-clocks'] += 1
+  return isDropped
 }
 
 async function take(options: MachineOptions): Promise<Held[]> {
   const { client, orchestratorId, machineId, leaseMs, recorder } = options
   if (chance(0.4)) {
     const limit = 1 + Math.floor(Math.random() * MAX_BATCH)
-    return recorder.next({ machineId, limit }, () =>
+    return recorder.next({ machineId, limit, isAlone: false }, () =>
       client.claimNext({ orchestratorId, machineId, limit, claimTimeoutMs: leaseMs, waitMs: 500 }),
     )
   }

@@ -6,6 +6,16 @@ interface Claim {
   claimToken: string
   attempts: number
   leaseMs: number
+  /** ISO 8601. */
+  claimExpiresAt: string
+}
+
+/** A claim in a machine's hands. */
+export interface Held {
+  queueId: number
+  token: string
+  /** What the server said, as milliseconds since 1970. */
+  expiresAt: number
 }
 
 type Call = 'enqueue' | 'poll' | 'claim' | 'claim/next' | 'heartbeat' | 'completed' | 'failed' | 'released'
@@ -14,6 +24,8 @@ type Call = 'enqueue' | 'poll' | 'claim' | 'claim/next' | 'heartbeat' | 'complet
 export class Recorder {
   readonly history: HistoryEvent[] = []
   readonly latencies = new Map<Call, number[]>()
+  /** The work of which some machine knows that it is completed. */
+  readonly completed = new Set<number>()
   lostRaces = 0
 
   /** Runs a call and notes how long its answer took. */
@@ -42,7 +54,7 @@ export class Recorder {
   async claim(
     { machineId, queueId, previousToken }: { machineId: string; queueId: number; previousToken?: string },
     run: (token: string) => Promise<Claim | null>,
-  ): Promise<{ queueId: number; token: string } | undefined> {
+  ): Promise<Held | undefined> {
     const token = crypto.randomUUID()
     const sentAt = performance.now()
     const claim = await this.timed('claim', () => run(token))
@@ -51,19 +63,24 @@ export class Recorder {
       return undefined
     }
     this.#claimed(machineId, claim, sentAt, previousToken)
-    return { queueId, token }
+    return { queueId, token, expiresAt: Date.parse(claim.claimExpiresAt) }
   }
 
   async next(
-    { machineId, limit }: { machineId: string; limit: number },
+    { machineId, limit, isAlone }: { machineId: string; limit: number; isAlone: boolean },
     run: () => Promise<readonly Claim[]>,
-  ): Promise<{ queueId: number; token: string }[]> {
+  ): Promise<Held[]> {
     const sentAt = performance.now()
     const claims = await this.timed('claim/next', run)
     const queueIds = claims.map(({ queueId }) => queueId)
-    this.history.push({ kind: 'next', machine: machineId, sentAt, seenAt: performance.now(), limit, queueIds })
+    const seenAt = performance.now()
+    this.history.push({ kind: 'next', machine: machineId, sentAt, seenAt, limit, isAlone, queueIds })
     for (const claim of claims) this.#claimed(machineId, claim, sentAt)
-    return claims.map(({ queueId, claimToken }) => ({ queueId, token: claimToken }))
+    return claims.map(({ queueId, claimToken, claimExpiresAt }) => ({
+      queueId,
+      token: claimToken,
+      expiresAt: Date.parse(claimExpiresAt),
+    }))
   }
 
   /** @returns whether the claim is still the machine's */
@@ -96,7 +113,9 @@ export class Recorder {
     run: () => Promise<unknown>,
   ): Promise<void> {
     const sentAt = performance.now()
-    const note = (isAccepted: boolean, reason?: string) =>
+    const note = (isAccepted: boolean, reason?: string) => {
+      // Refused, since an earlier call, whose answer was lost, was accepted: that is a completion, too.
+      if ((kind === 'completed' && isAccepted) || reason === 'completed') this.completed.add(queueId)
       this.history.push({
         kind,
         machine: machineId,
@@ -107,6 +126,7 @@ export class Recorder {
         sentAt,
         seenAt: performance.now(),
       })
+    }
     try {
       await this.timed(kind, run)
       note(true)

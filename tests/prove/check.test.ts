@@ -39,6 +39,15 @@ const settled = (
   isAccepted,
   ...at(time, token),
 })
+const next = (machine: string, limit: number, queueIds: number[], isAlone = false): HistoryEvent => ({
+  kind: 'next',
+  machine,
+  sentAt: 1,
+  seenAt: 2,
+  limit,
+  isAlone,
+  queueIds,
+})
 const rules = (history: HistoryEvent[], works: FinalWork[]) => check(history, works).map(({ rule }) => rule)
 
 const twice = work({
@@ -105,6 +114,11 @@ describe('a history without fault', () => {
         }),
       ],
     ],
+    [
+      'answers of several machines that cross',
+      [next('laptop', 2, [1, 3]), next('desktop', 2, [2])],
+      [work({ queueId: 1 }), work({ queueId: 2 }), work({ queueId: 3 })],
+    ],
     ['work that is still queued', [enqueued()], [work({ state: 'queued', attempts: 0, attemptLog: [] })]],
     [
       'two answers that crossed',
@@ -126,6 +140,11 @@ describe('a history that accuses the server', () => {
     [
       'two live leases',
       [enqueued(), claimed(20, 'a'), renewed(800, 'a'), claimed(1_300, 'b'), settled(1_400, 'b')],
+      [twice],
+    ],
+    [
+      'two live leases',
+      [enqueued(), claimed(20, 'a', { seenAt: 90 }), claimed(25, 'b', { seenAt: 80 }), settled(100, 'b')],
       [twice],
     ],
     ['overtaken token', [enqueued(), claimed(20, 'a'), claimed(1_100, 'b'), settled(1_200, 'a')], [twice]],
@@ -172,12 +191,22 @@ describe('a history that accuses the server', () => {
     ],
     [
       'more than the limit',
-      [{ kind: 'next', machine: 'laptop', sentAt: 1, seenAt: 2, limit: 1, queueIds: [1, 2] }],
+      [{ kind: 'next', machine: 'laptop', sentAt: 1, seenAt: 2, limit: 1, isAlone: false, queueIds: [1, 2] }],
       [],
     ],
     [
+      'claim order',
+      [next('desktop', 2, [2, 1])],
+      [work({ queueId: 1, priority: 0 }), work({ queueId: 2, priority: 5 })],
+    ],
+    [
+      'claim order',
+      [next('laptop', 1, [2], true), next('laptop', 1, [1], true)],
+      [work({ queueId: 1 }), work({ queueId: 2 })],
+    ],
+    [
       'one row twice in an answer',
-      [{ kind: 'next', machine: 'laptop', sentAt: 1, seenAt: 2, limit: 2, queueIds: [1, 1] }],
+      [{ kind: 'next', machine: 'laptop', sentAt: 1, seenAt: 2, limit: 2, isAlone: false, queueIds: [1, 1] }],
       [],
     ],
   ])('of %s', (rule, history, works) => {

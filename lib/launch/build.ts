@@ -32,9 +32,13 @@ const UNFINISHED = path.join(ROOT, '.next', 'cache', 'build.unfinished')
  * Builds the app unless there is a build newer than all its sources. Of several processes at once one builds, and the
  * others wait for it.
  *
- * @throws {Error} when the app does not build; the build's own output, on this process's, says why
+ * @param output where the build's own output goes: this process's, or a file descriptor
+ * @throws {Error} when the app does not build; the build's output says why
  */
-export async function ensureBuilt(signal?: AbortSignal): Promise<'built' | 'fresh'> {
+export async function ensureBuilt(
+  signal?: AbortSignal,
+  output: 'inherit' | number = 'inherit',
+): Promise<'built' | 'fresh'> {
   if (isBuilt()) return 'fresh'
   const lock = await lockBuild(signal)
   try {
@@ -43,7 +47,7 @@ export async function ensureBuilt(signal?: AbortSignal): Promise<'built' | 'fres
     const startedAt = new Date()
     // Next writes its BUILD_ID before it is done: without a mark a build that was killed would pass for one.
     writeFileSync(UNFINISHED, '')
-    await build(signal)
+    await build(signal, output)
     // A source that was saved during the build may not be in it.
     utimesSync(BUILD_ID, startedAt, startedAt)
     rmSync(UNFINISHED, { force: true })
@@ -82,10 +86,10 @@ function newest(file: string): number {
   return Math.max(stat.mtimeMs, ...readdirSync(file).map((name) => newest(path.join(file, name))))
 }
 
-async function build(signal?: AbortSignal): Promise<void> {
+async function build(signal: AbortSignal | undefined, output: 'inherit' | number): Promise<void> {
   const child = spawnWatched(
     { command: process.execPath, args: [nextProgram(), 'build'], stopBy: [{ signal: 'SIGKILL', afterMs: 0 }] },
-    { output: 'inherit', cwd: ROOT, env: environmentWith({ NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }) },
+    { output, cwd: ROOT, env: environmentWith({ NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }) },
   )
   const stop = () => void child.stop()
   signal?.addEventListener('abort', stop)

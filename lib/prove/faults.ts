@@ -24,7 +24,7 @@ export const noFaults = (): FaultCounts => ({
  * A `fetch` over a bad line: answers get lost after the server has done what was asked, requests arrive twice, or late.
  */
 export function faultyFetch(
-  faults: ReadonlySet<Fault>,
+  faults: ReadonlySet<string>,
   counts: FaultCounts,
   { send = fetch, random = Math.random }: { send?: typeof fetch | undefined; random?: () => number } = {},
 ): typeof fetch {

@@ -2,7 +2,7 @@ import { DispatchClient } from '@/lib/client/dispatch-client'
 import { DispatchError } from '@/lib/client/dispatch-error'
 import { sleep } from '@/lib/client/sleep'
 import { check } from '@/lib/prove/check'
-import { type Fault, type FaultCounts, faultyFetch, noFaults } from '@/lib/prove/faults'
+import { faultyFetch, noFaults } from '@/lib/prove/faults'
 import type { FinalWork, Violation } from '@/lib/prove/history'
 import { liveAsMachine } from '@/lib/prove/machine'
 import { Recorder } from '@/lib/prove/recorder'
@@ -16,7 +16,13 @@ export interface FleetOptions {
   /** The fleet is stopped after so long, finished or not. */
   limitMs: number
   leaseMs: number
-  faults: ReadonlySet<Fault>
+  faults: ReadonlySet<string>
+  /** The work comes in over so long, evenly; at once unless told. */
+  spreadMs?: number
+  /** Ends the fleet early. */
+  stopping?: AbortSignal
+  /** Does something to the servers while the fleet runs, until the signal aborts and all is well again. @returns what, and how often */
+  disturb?: (signal: AbortSignal) => Promise<Record<string, number>>
   fetch?: typeof fetch
   /** Told about once a second how many pieces of work have come to an end. */
   onProgress?: (done: number) => void
@@ -26,7 +32,8 @@ export interface FleetResult {
   violations: Violation[]
   works: readonly FinalWork[]
   recorder: Recorder
-  faults: FaultCounts
+  /** How often each fault was injected. */
+  faults: Record<string, number>
   tookMs: number
 }
 
@@ -54,6 +61,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
   const client = new DispatchClient({ ...plain, fetch: faultyFetch(options.faults, counts, { send: options.fetch }) })
   const startedAt = performance.now()
   const over = new AbortController()
+  options.stopping?.addEventListener('abort', () => over.abort(), { once: true })
   const ordered = `${orchestratorId}-order`
   await takeInOrder(judge, ordered, recorder)
   const machines = Array.from({ length: options.machines }, (_, n) =>
@@ -70,17 +78,19 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       signal: AbortSignal.any([over.signal]),
     }),
   )
-  const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder)
-  await untilDone(recorder.completed, queueIds, startedAt + options.limitMs, options.onProgress)
+  const disturbed = options.disturb?.(over.signal)
+  const endsAt = startedAt + options.limitMs
+  const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder, options.spreadMs)
+  await untilDone(recorder.completed, queueIds, endsAt, over.signal, options.onProgress)
   over.abort()
-  await Promise.all(machines)
+  const [serverFaults] = await Promise.all([disturbed, ...machines])
   const tookMs = performance.now() - startedAt
   const works: FinalWork[] = []
   for (const id of [orchestratorId, ordered]) {
     await cancelLive(judge, id)
     works.push(...(await readAll(judge, id)))
   }
-  return { violations: check(recorder.history, works), works, recorder, faults: counts, tookMs }
+  return { violations: check(recorder.history, works), works, recorder, faults: { ...counts, ...serverFaults }, tookMs }
 }
 
 async function enqueueAll(
@@ -88,8 +98,10 @@ async function enqueueAll(
   orchestratorId: string,
   count: number,
   recorder: Recorder,
+  spreadMs = 0,
 ): Promise<number[]> {
   const queueIds: number[] = []
+  const startedAt = performance.now()
   for (let from = 0; from < count; from += ENQUEUE_BATCH) {
     const items = Array.from({ length: Math.min(ENQUEUE_BATCH, count - from) }, (_, n) => ({
       payload: { number: from + n },
@@ -99,6 +111,7 @@ async function enqueueAll(
     }))
     const answer = await insist(() => recorder.enqueue(() => client.enqueue({ orchestratorId, items })))
     queueIds.push(...answer.items.map(({ queueId }) => queueId))
+    await sleep(startedAt + (spreadMs * queueIds.length) / count - performance.now())
   }
   return queueIds
 }
@@ -134,12 +147,13 @@ async function untilDone(
   completed: ReadonlySet<number>,
   queueIds: readonly number[],
   deadline: number,
+  signal: AbortSignal,
   onProgress?: (done: number) => void,
 ): Promise<void> {
   for (;;) {
     const done = queueIds.filter((queueId) => completed.has(queueId)).length
     onProgress?.(done)
-    if (done >= queueIds.length || performance.now() > deadline) return
+    if (done >= queueIds.length || performance.now() > deadline || signal.aborted) return
     await sleep(1_000)
   }
 }

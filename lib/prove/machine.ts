@@ -1,7 +1,7 @@
 import type { DispatchClient } from '@/lib/client/dispatch-client'
 import { DispatchError } from '@/lib/client/dispatch-error'
 import { sleep } from '@/lib/client/sleep'
-import type { Fault, FaultCounts } from '@/lib/prove/faults'
+import type { FaultCounts } from '@/lib/prove/faults'
 import type { Held, Recorder } from '@/lib/prove/recorder'
 
 export interface MachineOptions {
@@ -9,7 +9,7 @@ export interface MachineOptions {
   orchestratorId: string
   machineId: string
   leaseMs: number
-  faults: ReadonlySet<Fault>
+  faults: ReadonlySet<string>
   counts: FaultCounts
   recorder: Recorder
   /** By how much the machine's clock is wrong, in milliseconds. */

@@ -23,10 +23,19 @@ export interface ProveReport {
   /** From the end of a lease that nobody renewed to the next claim of the work. */
   recovery: Spread
   faults: FleetResult['faults']
+  /** Of the database, for each claim that was given; undefined where it was not seen. */
+  statementsPerClaim: number | undefined
 }
 
-/** Sums a fleet's life up. */
-export function reportOf({ violations, works, recorder, faults, tookMs }: FleetResult): ProveReport {
+/**
+ * Sums a fleet's life up.
+ *
+ * @param statements how many statements the database ran meanwhile, where that was seen
+ */
+export function reportOf(
+  { violations, works, recorder, faults, tookMs }: FleetResult,
+  statements?: number,
+): ProveReport {
   const { history, lostRaces } = recorder
   const claims = new Set(history.flatMap((event) => (event.kind === 'claimed' ? [event.token] : []))).size
   const byId = recorder.latencies.get('claim')?.length ?? 0
@@ -47,6 +56,7 @@ export function reportOf({ violations, works, recorder, faults, tookMs }: FleetR
     latencies: Object.fromEntries([...recorder.latencies].map(([call, times]) => [call, spreadOf(times)])),
     recovery: spreadOf(recoveriesOf(history)),
     faults,
+    statementsPerClaim: statements === undefined ? undefined : Math.round((statements / claims) * 100) / 100,
   }
 }
 
@@ -90,6 +100,11 @@ export function asMarkdown(report: ProveReport): string {
     `- work: ${work.enqueued} enqueued, ${work.completed} completed, ${work.failed} failed, ${work.cancelled} cancelled at the end`,
     `- claims: ${report.claims}; lost races: ${report.lostRaces} (${(report.lostShare * 100).toFixed(1)} % of claims by id)`,
     `- recovery from the end of a lease to the next claim: p50 ${recovery.p50} ms, p99 ${recovery.p99} ms, of ${recovery.count}`,
+    ...(report.statementsPerClaim === undefined
+      ? []
+      : [
+          `- statements in the database: ${report.statementsPerClaim} per claim, with all polls, heartbeats and sweeps`,
+        ]),
     `- faults injected: ${Object.entries(report.faults)
       .map(([fault, count]) => `${count} ${fault}`)
       .join(', ')}`,

@@ -10,17 +10,18 @@ import {
   settingsOf,
   whole,
 } from '@/lib/cli/program'
-import { allFaults, type Fault } from '@/lib/prove/faults'
-import { runFleet } from '@/lib/prove/fleet'
-import { asMarkdown, reportOf } from '@/lib/prove/report'
+import { allFaults } from '@/lib/prove/faults'
+import { type FleetOptions, runFleet } from '@/lib/prove/fleet'
+import { asMarkdown, type ProveReport, reportOf } from '@/lib/prove/report'
 
-interface ProveFlags extends ConnectionFlags {
+export interface FleetFlags {
   machines: number
   items: number
-  limit: number
+  minutes: number
   lease: number
-  faults: ReadonlySet<Fault>
+  faults: ReadonlySet<string>
   markdown?: string
+  json?: boolean
 }
 
 const about = `
@@ -28,56 +29,80 @@ It works in an orchestrator of its own, cancels in the end what is live of it, a
 Exit code 0 and "0 violations", or 1 and the whole story of each row at fault.
 `
 
+/** Of the time that a fleet has, the work comes in over this share; the rest is for finishing it. */
+const COMING_IN = 0.7
+
 /** `dispatch prove`: lets a fleet of misbehaving machines loose on a server, and checks that it kept its promises. */
 export function proveCommand(context: Context): Command {
-  return connectedCommand('prove', 'let misbehaving machines loose on a server, and check that it keeps its promises', [
+  const command = connectedCommand(
     'prove',
-    'prove --machines 500 --items 20000 --limit 10m --markdown report.md',
-    'prove --faults deaths,lost-answers --json',
-  ])
-    .option('--machines <n>', 'how many machines', whole(1, 10_000), 50)
-    .option('--items <n>', 'how many pieces of work', whole(1, 1_000_000), 1_000)
-    .addOption(
-      durationOption(
-        '--limit <duration>',
-        'the fleet is stopped after that, finished or not',
-        [1_000, 86_400_000],
-        '2m',
-      ),
-    )
-    .addOption(durationOption('--lease <duration>', 'of each claim', [1_000, 600_000], '3s'))
-    .option('--faults <list>', `all, none, or some of ${allFaults.join(', ')}`, faultsOf, new Set(allFaults))
-    .option('--markdown <path>', 'write the report to a file, too')
+    'let misbehaving machines loose on a server, and check that it keeps its promises',
+    [
+      'prove',
+      'prove --machines 500 --items 20000 --minutes 10 --markdown report.md',
+      'prove --faults deaths,lost-answers --json',
+    ],
+  )
+  return withFleetOptions(command, allFaults)
     .addHelpText('after', about)
-    .action((flags: ProveFlags) => prove(flags, context))
+    .action(async (flags: FleetFlags & ConnectionFlags) => {
+      const onProgress = watchProgress(flags, context)
+      const result = await runFleet({ ...fleetOptionsOf(flags), ...settingsOf(flags, context), onProgress })
+      tellReport(reportOf(result), flags, context)
+    })
 }
 
-function faultsOf(text: string): ReadonlySet<Fault> {
-  if (text === 'all') return new Set(allFaults)
-  if (text === 'none') return new Set()
-  const chosen = allFaults.filter((fault) => text.split(',').includes(fault))
+/** Gives a command the options of a fleet. */
+export function withFleetOptions(command: Command, faults: readonly string[]): Command {
+  return command
+    .option('--machines <n>', 'how many machines', whole(1, 10_000), 200)
+    .option('--items <n>', 'how many pieces of work', whole(1, 1_000_000), 5_000)
+    .option('--minutes <n>', 'how long the fleet lives at most; it ends when all is done', whole(1, 1_440), 2)
+    .addOption(durationOption('--lease <duration>', 'of each claim', [1_000, 600_000], '3s'))
+    .option('--faults <list>', `all, none, or some of ${faults.join(', ')}`, faultsOf(faults), new Set(faults))
+    .option('--markdown <path>', 'write the report to a file, too')
+}
+
+const faultsOf = (known: readonly string[]) => (text: string) => {
+  if (text === 'all') return new Set(known)
+  if (text === 'none') return new Set<string>()
+  const chosen = known.filter((fault) => text.split(',').includes(fault))
   if (chosen.length === text.split(',').length) return new Set(chosen)
-  throw new InvalidArgumentError(`They are all, none, or some of ${allFaults.join(', ')}.`)
+  throw new InvalidArgumentError(`They are all, none, or some of ${known.join(', ')}.`)
 }
 
-async function prove(flags: ProveFlags, context: Context): Promise<void> {
-  const { machines, items, limit: limitMs, lease: leaseMs, faults, markdown, json } = flags
-  const isWatched = context.stderr.isTTY && !json
-  const onProgress = (done: number) => isWatched && context.stderr.write(`\r${done} of ${items} completed `)
-  const result = await runFleet({
-    ...settingsOf(flags, context),
-    machines,
-    items,
-    limitMs,
-    leaseMs,
-    faults,
-    onProgress,
-  })
-  if (isWatched) context.stderr.write('\r')
-  const report = reportOf(result)
+/** What the flags say of a fleet. */
+export function fleetOptionsOf({
+  machines,
+  items,
+  minutes,
+  lease,
+  faults,
+}: FleetFlags): Omit<FleetOptions, 'url' | 'key'> {
+  const limitMs = minutes * 60_000
+  return { machines, items, limitMs, spreadMs: limitMs * COMING_IN, leaseMs: lease, faults }
+}
+
+/** Shows on a terminal how much is done. */
+export function watchProgress(
+  { items, json }: FleetFlags,
+  { stderr }: Pick<Context, 'stderr'>,
+): (done: number) => void {
+  const isWatched = stderr.isTTY && !json
+  return (done) => {
+    if (isWatched) stderr.write(`\r${done} of ${items} completed `)
+  }
+}
+
+/** Writes a report where it is wanted, and sets the exit code. */
+export function tellReport(
+  report: ProveReport,
+  { markdown, json }: FleetFlags,
+  { stdout, stderr }: Pick<Context, 'stdout' | 'stderr'>,
+): void {
+  if (stderr.isTTY && !json) stderr.write('\r')
   if (markdown !== undefined) writeFileSync(markdown, `${asMarkdown(report)}\n`)
-  context.stdout.write(`${json ? JSON.stringify(report) : asMarkdown(report)}\n`)
+  stdout.write(`${json ? JSON.stringify(report) : asMarkdown(report)}\n`)
   if (report.violations.length > 0) process.exitCode = exitCodes.failed
-  if (!json)
-    context.stderr.write(`${report.violations.length === 0 ? pc.green(report.verdict) : pc.red(report.verdict)}\n`)
+  if (!json) stderr.write(`${report.violations.length === 0 ? pc.green(report.verdict) : pc.red(report.verdict)}\n`)
 }

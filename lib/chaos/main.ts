@@ -24,7 +24,7 @@ async function prove(flags: FleetFlags): Promise<void> {
   process.stderr.write('Starting three instances on an embedded Postgres; the first time they are built.\n')
   const servers = await startServers(stopping.signal)
   try {
-    const counter = new StatementCounter(servers.databaseUrl)
+    const counter = new StatementCounter(servers.database.url)
     await counter.start()
     const result = await runFleet({
       ...fleetOptionsOf(flags),

@@ -23,24 +23,21 @@ type Inject = (servers: Servers, signal: AbortSignal) => Promise<void>
 const injections: Record<ServerFault, Inject> = {
   'instance-kills': async ({ instances }, signal) => {
     const instance = instances[Math.floor(Math.random() * instances.length)]
-    const pid = await instance?.process.pid
-    if (instance === undefined || pid === undefined) return
-    process.kill(pid, 'SIGKILL')
-    await instance.process.exited
+    await instance?.kill()
     await pause(DOWN_MS, signal)
-    await instance.start()
+    await instance?.restart()
   },
-  'postgres-kills': async (servers, signal) => {
-    const pid = servers.postmasterPid()
+  'postgres-kills': async ({ database }, signal) => {
+    const pid = database.postmasterPid()
     if (pid === undefined) return
     process.kill(pid, 'SIGKILL')
     await pause(DOWN_MS, signal)
-    await untilQueryable(servers.databaseUrl)
+    await untilQueryable(database.url)
   },
-  'cut-connections': async ({ databaseProxy }) => databaseProxy.cut(),
-  'stalled-connections': ({ databaseProxy }, signal) => databaseProxy.stall(STALL_MS, signal),
-  'pinned-horizons': async ({ databaseUrl }, signal) => {
-    const client = new Client({ connectionString: databaseUrl })
+  'cut-connections': async ({ database }) => database.proxy.cut(),
+  'stalled-connections': ({ database }, signal) => database.proxy.stall(STALL_MS, signal),
+  'pinned-horizons': async ({ database }, signal) => {
+    const client = new Client({ connectionString: database.url })
     client.on('error', () => {})
     try {
       await client.connect()
@@ -78,7 +75,7 @@ export async function injectServerFaults(
     counts[fault] = (counts[fault] ?? 0) + 1
   }
   await pinned
-  await untilQueryable(servers.databaseUrl)
+  await untilQueryable(servers.database.url)
   return counts
 }
 

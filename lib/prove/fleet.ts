@@ -60,10 +60,14 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
   const judge = new DispatchClient(plain)
   const client = new DispatchClient({ ...plain, fetch: faultyFetch(options.faults, counts, { send: options.fetch }) })
   const startedAt = performance.now()
-  const over = new AbortController()
-  options.stopping?.addEventListener('abort', () => over.abort(), { once: true })
+  const done = new AbortController()
+  const over = AbortSignal.any([
+    done.signal,
+    AbortSignal.timeout(options.limitMs),
+    ...(options.stopping ? [options.stopping] : []),
+  ])
   const ordered = `${orchestratorId}-order`
-  await takeInOrder(judge, ordered, recorder)
+  await takeInOrder(judge, ordered, recorder, over)
   const machines = Array.from({ length: options.machines }, (_, n) =>
     liveAsMachine({
       client,
@@ -75,14 +79,13 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       recorder,
       clockErrorMs: n % WRONG_CLOCK_EVERY === 0 ? (CLOCK_ERRORS_MS[(n / WRONG_CLOCK_EVERY) % 2] ?? 0) : 0,
       // One of its own for each, or the listeners of all would hang on one.
-      signal: AbortSignal.any([over.signal]),
+      signal: AbortSignal.any([over]),
     }),
   )
-  const disturbed = options.disturb?.(over.signal)
-  const endsAt = startedAt + options.limitMs
-  const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder, options.spreadMs)
-  await untilDone(recorder.completed, queueIds, endsAt, over.signal, options.onProgress)
-  over.abort()
+  const disturbed = options.disturb?.(over)
+  const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder, over, options.spreadMs)
+  await untilDone(recorder.completed, queueIds, over, options.onProgress)
+  done.abort()
   const [serverFaults] = await Promise.all([disturbed, ...machines])
   const tookMs = performance.now() - startedAt
   const works: FinalWork[] = []
@@ -98,27 +101,34 @@ async function enqueueAll(
   orchestratorId: string,
   count: number,
   recorder: Recorder,
+  over: AbortSignal,
   spreadMs = 0,
 ): Promise<number[]> {
   const queueIds: number[] = []
   const startedAt = performance.now()
-  for (let from = 0; from < count; from += ENQUEUE_BATCH) {
+  for (let from = 0; from < count && !over.aborted; from += ENQUEUE_BATCH) {
     const items = Array.from({ length: Math.min(ENQUEUE_BATCH, count - from) }, (_, n) => ({
       payload: { number: from + n },
       priority: Math.floor(Math.random() * PRIORITIES),
       maxAttempts: MAX_ATTEMPTS,
       enqueueId: crypto.randomUUID(),
     }))
-    const answer = await insist(() => recorder.enqueue(() => client.enqueue({ orchestratorId, items })))
+    const answer = await insist(() => recorder.enqueue(() => client.enqueue({ orchestratorId, items })), over)
+    if (answer === undefined) break
     queueIds.push(...answer.items.map(({ queueId }) => queueId))
-    await sleep(startedAt + (spreadMs * queueIds.length) / count - performance.now())
+    await sleep(startedAt + (spreadMs * queueIds.length) / count - performance.now(), over)
   }
   return queueIds
 }
 
 /** One machine by itself takes work of mixed priorities, in calls of mixed size. */
-async function takeInOrder(client: DispatchClient, orchestratorId: string, recorder: Recorder): Promise<void> {
-  await enqueueAll(client, orchestratorId, ORDERED_ITEMS, recorder)
+async function takeInOrder(
+  client: DispatchClient,
+  orchestratorId: string,
+  recorder: Recorder,
+  over: AbortSignal,
+): Promise<void> {
+  await enqueueAll(client, orchestratorId, ORDERED_ITEMS, recorder, over)
   const own = { machineId: 'machine-alone', isAlone: true }
   for (let limit = 1; ; limit = (limit % 7) + 1) {
     const { machineId } = own
@@ -131,14 +141,15 @@ async function takeInOrder(client: DispatchClient, orchestratorId: string, recor
   }
 }
 
-/** Sends what is safe to send again until it is answered. */
-async function insist<T>(call: () => Promise<T>): Promise<T> {
+/** Sends what is safe to send again until it is answered. @returns undefined when all was over before */
+async function insist<T>(call: () => Promise<T>, over: AbortSignal): Promise<T | undefined> {
   for (;;) {
     try {
       return await call()
     } catch (error) {
       if (!(error instanceof DispatchError) || !error.isTransient) throw error
-      await sleep(500)
+      if (over.aborted) return undefined
+      await sleep(500, over)
     }
   }
 }
@@ -146,15 +157,14 @@ async function insist<T>(call: () => Promise<T>): Promise<T> {
 async function untilDone(
   completed: ReadonlySet<number>,
   queueIds: readonly number[],
-  deadline: number,
-  signal: AbortSignal,
+  over: AbortSignal,
   onProgress?: (done: number) => void,
 ): Promise<void> {
-  for (;;) {
+  while (!over.aborted) {
     const done = queueIds.filter((queueId) => completed.has(queueId)).length
     onProgress?.(done)
-    if (done >= queueIds.length || performance.now() > deadline || signal.aborted) return
-    await sleep(1_000)
+    if (done >= queueIds.length) return
+    await sleep(1_000, over)
   }
 }
 

@@ -1,12 +1,12 @@
 import { type ContestantName, contestants } from './contestants/all'
-import type { Contestant } from './contestants/contestant'
+import type { Contestant, Drain, Load } from './contestants/contestant'
 
-/** What the bench asks of this process: a method of {@link Contestant} and its arguments. */
-export interface Question {
-  id: number
-  method: Exclude<keyof Contestant, 'close'>
-  args: readonly unknown[]
-}
+/** What the bench asks of this process: a method of {@link Contestant}. */
+export type Question =
+  | { method: 'setUp' }
+  | { method: 'enqueue'; count: number; batch: number }
+  | { method: 'drain'; drain: Drain }
+  | { method: 'load'; load: Load }
 
 export interface Reply {
   id: number
@@ -19,11 +19,24 @@ const isContestant = (text: string | undefined): text is ContestantName => text 
 if (!isContestant(name)) throw new Error(`There is no contestant ${name}.`)
 const contestant: Contestant = contestants[name].make(url, Number(poolSize))
 
-process.on('message', async ({ id, method, args }: Question) => {
+function answer(question: Question): Promise<unknown> {
+  switch (question.method) {
+    case 'setUp':
+      return contestant.setUp()
+    case 'enqueue':
+      return contestant.enqueue(question.count, question.batch)
+    case 'drain':
+      return contestant.drain(question.drain)
+    case 'load':
+      return contestant.load(question.load)
+    default:
+      return question satisfies never
+  }
+}
+
+process.on('message', async ({ id, question }: { id: number; question: Question }) => {
   try {
-    // @ts-expect-error the bench sends what the method takes
-    const result: unknown = await contestant[method](...args)
-    process.send?.({ id, result } satisfies Reply)
+    process.send?.({ id, result: await answer(question) } satisfies Reply)
   } catch (error) {
     process.send?.({ id, error: String(error instanceof Error ? error.stack : error) } satisfies Reply)
   }

@@ -32,21 +32,21 @@ export class RunningContestant {
   }
 
   async setUp(): Promise<void> {
-    await this.#ask('setUp', [])
+    await this.#ask({ method: 'setUp' })
   }
 
   async enqueue(count: number, batch: number): Promise<number> {
     const startedAt = performance.now()
-    await this.#ask('enqueue', [count, batch])
+    await this.#ask({ method: 'enqueue', count, batch })
     return (performance.now() - startedAt) / 1_000
   }
 
   async drain(drain: Drain): Promise<number> {
-    return Number(await this.#ask('drain', [drain]))
+    return Number(await this.#ask({ method: 'drain', drain }))
   }
 
   async load(load: Load): Promise<number[]> {
-    const finished = await this.#ask('load', [load])
+    const finished = await this.#ask({ method: 'load', load })
     return Array.isArray(finished) ? finished.map(Number) : []
   }
 
@@ -57,12 +57,12 @@ export class RunningContestant {
     await exited
   }
 
-  #ask(method: Question['method'], args: readonly unknown[]): Promise<unknown> {
+  #ask(question: Question): Promise<unknown> {
     this.#lastId += 1
     const id = this.#lastId
     return new Promise((resolve, reject) => {
       this.#open.set(id, { resolve, reject })
-      this.#child.send({ id, method, args } satisfies Question)
+      this.#child.send({ id, question })
     })
   }
 }

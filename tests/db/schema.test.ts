@@ -84,28 +84,27 @@ describe('a claim is whole or not at all', () => {
 
 describe('a value out of range is refused by the database itself', () => {
   test.each<[string, unknown[], unknown[]]>([
-    ['id_range: id', [Number.MAX_SAFE_INTEGER], [0, -1, '9007199254740992']],
-    ['orchestrator_length: orchestrator_id', [long(200)], ['', long(201)]],
-    ['machine_length: claimed_by', [long(200), null], ['', long(201)]],
-    ['dedupe_key_length: dedupe_key', [long(256), null], ['', long(257)]],
-    ['note_length: progress_note', ['', long(1_000)], [long(1_001)]],
-    ['error_length: last_error', ['', '😀'.repeat(10_000)], [long(10_001)]],
-    ['priority_range: priority', [-1_000, 1_000], [-1_001, 1_001]],
-    ['attempts_range: attempts', [0, 1_000_000], [-1, 1_000_001]],
-    ['max_attempts_range: max_attempts', [1, 100], [0, 101]],
-    ['progress_range: progress', [0, 100, null], [-1, 101]],
-    ['lease_range: lease_ms', [1_000, 86_400_000, null], [999, 86_400_001]],
-    ['claim_timeout_range: claim_timeout_ms', [1_000, 86_400_000, null], [999, 86_400_001]],
-    ['attempt_log_is_list: attempt_log', ['[]', '[{}]'], ['{}', 'null', '"text"']],
-  ])('dispatch_queue_%s', async (title, accepted, refused) => {
+    ['dispatch_queue_id_range: id', [Number.MAX_SAFE_INTEGER], [0, -1, '9007199254740992']],
+    ['dispatch_orchestrator_id_length: orchestrator_id', [long(200)], ['', long(201)]],
+    ['dispatch_machine_id_length: claimed_by', [long(200), null], ['', long(201)]],
+    ['dispatch_dedupe_key_length: dedupe_key', [long(256), null], ['', long(257)]],
+    ['dispatch_progress_note_length: progress_note', ['', long(1_000)], [long(1_001)]],
+    ['dispatch_error_length: last_error', ['', '😀'.repeat(10_000)], [long(10_001)]],
+    ['dispatch_priority_range: priority', [-1_000, 1_000], [-1_001, 1_001]],
+    ['dispatch_attempts_range: attempts', [0, 1_000_000], [-1, 1_000_001]],
+    ['dispatch_max_attempts_range: max_attempts', [1, 100], [0, 101]],
+    ['dispatch_progress_range: progress', [0, 100, null], [-1, 101]],
+    ['dispatch_lease_ms_range: lease_ms', [1_000, 86_400_000, null], [999, 86_400_001]],
+    ['dispatch_lease_ms_range: claim_timeout_ms', [1_000, 86_400_000, null], [999, 86_400_001]],
+    ['dispatch_attempt_log_is_list: attempt_log', ['[]', '[{}]'], ['{}', 'null', '"text"']],
+  ])('%s', async (title, accepted, refused) => {
     const [constraint, column] = title.split(': ')
     const set = async (value: unknown) => {
       const { queueId } = await insertWork(sql)
       return verdict(sql(`UPDATE dispatch_queue SET ${column} = $2 WHERE id = $1`, [queueId, value]))
     }
     for (const value of accepted) expect([value, await set(value)]).toStrictEqual([value, 'accepted'])
-    for (const value of refused)
-      expect([value, await set(value)]).toStrictEqual([value, `dispatch_queue_${constraint}`])
+    for (const value of refused) expect([value, await set(value)]).toStrictEqual([value, constraint])
   })
 
   test('history knows three outcomes', async () => {
@@ -118,8 +117,8 @@ describe('a value out of range is refused by the database itself', () => {
   })
 
   test.each<[string, string, unknown[]]>([
-    ['machines_orchestrator_length', 'INSERT INTO machines VALUES ($1, $2)', ['', 'm']],
-    ['machines_machine_length', 'INSERT INTO machines VALUES ($1, $2)', ['o', long(201)]],
+    ['dispatch_orchestrator_id_length', 'INSERT INTO machines VALUES ($1, $2)', ['', 'm']],
+    ['dispatch_machine_id_length', 'INSERT INTO machines VALUES ($1, $2)', ['o', long(201)]],
     ['api_keys_role_known', keyInsert(), ['n', 'root', 'o', hash()]],
     ['api_keys_orchestrator_is_bound', keyInsert(), ['n', 'orchestrator', null, hash()]],
     ['api_keys_name_length', keyInsert(), ['', 'admin', null, hash()]],

@@ -29,7 +29,7 @@ describe('the backoff after a failure', () => {
     ...[25, 30, 31, 32, 33, 63, 64, 2_000, 1_000_000].map((attempts): [number, number] => [attempts, 3_600_000]),
   ])('at %i attempts is %i ms and up to a fifth more', async (attempts, leastMs) => {
     const own = await insertClaimed(sql, { attempts: 1, maxAttempts: 100 })
-    await sql('ALTER TABLE dispatch_queue DROP CONSTRAINT IF EXISTS dispatch_queue_max_attempts_range')
+    await sql('ALTER DOMAIN dispatch_max_attempts DROP CONSTRAINT IF EXISTS dispatch_max_attempts_range')
     await sql('UPDATE dispatch_queue SET attempts = $2, max_attempts = 2000000 WHERE id = $1', [own.queueId, attempts])
     expect(await fail(db, { ...own, error: 'red' })).toMatchObject({ outcome: 'retrying' })
     const ms = await delayAfter(own.queueId)

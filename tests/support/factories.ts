@@ -121,7 +121,8 @@ async function insert(
     const column = names.get(key)
     if (column === undefined) throw new Error(`${tableName} has no column for ${key}`)
     if (value instanceof Expression) return { name: column.name, value: value.text }
-    params.push(column.dataType === 'json' ? JSON.stringify(value) : value)
+    const isJson = column.dataType === 'json' || Array.isArray(value)
+    params.push(isJson ? JSON.stringify(value) : value)
     return { name: column.name, value: `$${params.length}` }
   })
   const [row] = await sql<{ queueId: number; orchestratorId: string }>(

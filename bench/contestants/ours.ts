@@ -1,7 +1,7 @@
 import { readConfig } from '@/lib/config'
 import { connectDb } from '@/lib/db/client'
+import { claimNextByHint } from '@/lib/instance/claim-hint'
 import type { Claim } from '@/lib/queue/claim'
-import { claimNext } from '@/lib/queue/claim-next'
 import { complete } from '@/lib/queue/complete'
 import { completeBatch } from '@/lib/queue/complete-batch'
 import { enqueue } from '@/lib/queue/enqueue'
@@ -19,7 +19,7 @@ export function ours(url: string, poolSize: number): Contestant {
   const { db } = connection
 
   const ways: Ways<Claim> = {
-    take: (batch) => claimNext(db, { ...asked, limit: batch }),
+    take: (batch) => claimNextByHint(db, { ...asked, limit: batch }),
     finish: async (claims) => {
       const [first] = claims
       if (first === undefined) return 0

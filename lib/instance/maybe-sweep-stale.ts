@@ -1,5 +1,6 @@
 import type { Config } from '@/lib/config'
 import type { Db } from '@/lib/db/client'
+import { forgetClaimHint } from '@/lib/instance/claim-hint'
 import { log, loggableError } from '@/lib/instance/log'
 import { sweepUntilClean } from '@/lib/queue/sweep-and-prune'
 
@@ -32,6 +33,7 @@ export async function maybeSweepStale(db: Db, { sweepIntervalMs }: Pick<Config, 
   state.waitMs = sweepIntervalMs
   try {
     const swept = await sweepUntilClean(db, BUDGET_MS)
+    if (swept.released > 0) forgetClaimHint(db)
     if (swept.unsweepable > 0) log().error({ unsweepable: swept.unsweepable }, 'rows could not be swept')
   } catch (error) {
     state.waitMs = Math.min(sweepIntervalMs, RETRY_AFTER_FAILURE_MS)

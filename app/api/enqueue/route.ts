@@ -1,6 +1,7 @@
 import { methods } from '@/lib/http/methods'
 import { requireSize } from '@/lib/http/payload-size'
 import { route } from '@/lib/http/route'
+import { makeRoomBeforeClaimHint } from '@/lib/instance/claim-hint'
 import { waitingRoom } from '@/lib/instance/waiting-room'
 import { enqueueRequest } from '@/lib/protocol/enqueue'
 import { enqueue } from '@/lib/queue/enqueue'
@@ -17,7 +18,8 @@ const post = route({
   handle: async ({ db, config, input }) => {
     for (const [index, item] of input.items.entries()) requireSize(item.payload, `items[${index}].payload`, config)
     const items = await enqueue(db, { ...input, defaultMaxAttempts: config.maxAttempts })
-    const due = items.filter(({ enqueued }, index) => enqueued && !input.items[index]?.delayMs)
+    const due = input.items.filter(({ delayMs }, index) => items[index]?.enqueued && !delayMs)
+    makeRoomBeforeClaimHint(db, input.orchestratorId, Math.min(...due.map(({ priority = 0 }) => priority)))
     waitingRoom(db, config).offer(input.orchestratorId, due.length)
     return { items }
   },

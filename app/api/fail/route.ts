@@ -1,5 +1,6 @@
 import { methods } from '@/lib/http/methods'
 import { route } from '@/lib/http/route'
+import { forgetClaimHint } from '@/lib/instance/claim-hint'
 import { failRequest } from '@/lib/protocol/settle'
 import { fail } from '@/lib/queue/fail'
 
@@ -11,7 +12,11 @@ import { fail } from '@/lib/queue/fail'
 const post = route({
   roles: ['orchestrator'],
   body: failRequest,
-  handle: ({ db, input }) => fail(db, input),
+  handle: async ({ db, input }) => {
+    const failed = await fail(db, input)
+    forgetClaimHint(db, input.orchestratorId)
+    return failed
+  },
 })
 
 export const { GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS } = methods({ POST: post })

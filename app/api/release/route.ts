@@ -1,5 +1,6 @@
 import { methods } from '@/lib/http/methods'
 import { route } from '@/lib/http/route'
+import { forgetClaimHint } from '@/lib/instance/claim-hint'
 import { waitingRoom } from '@/lib/instance/waiting-room'
 import { releaseRequest } from '@/lib/protocol/settle'
 import { release } from '@/lib/queue/release'
@@ -14,6 +15,7 @@ const post = route({
   body: releaseRequest,
   handle: async ({ db, config, input }) => {
     const released = await release(db, input)
+    forgetClaimHint(db, input.orchestratorId)
     waitingRoom(db, config).offer(input.orchestratorId, 1)
     return released
   },

@@ -3,9 +3,9 @@ import { MAX_ANSWER_BYTES } from '@/lib/http/json'
 import { methods } from '@/lib/http/methods'
 import { announce } from '@/lib/http/poll'
 import { route } from '@/lib/http/route'
+import { claimNextByHint } from '@/lib/instance/claim-hint'
 import { claimNextRequest } from '@/lib/protocol/claim'
 import type { Claim } from '@/lib/queue/claim'
-import { claimNext } from '@/lib/queue/claim-next'
 
 /**
  * Claims up to `limit` pieces of work (1 unless told), in claim order. 200 `{claims}`, empty when there is nothing; with
@@ -20,7 +20,7 @@ const post = route({
     announce(call)
     const { orchestratorId, machineId, limit = 1, claimTimeoutMs } = call.input
     const look = () =>
-      claimNext(call.db, {
+      claimNextByHint(call.db, {
         orchestratorId,
         machineId,
         limit,

@@ -1,5 +1,6 @@
 import { methods } from '@/lib/http/methods'
 import { nothing, pathRoute } from '@/lib/http/route'
+import { forgetClaimHint } from '@/lib/instance/claim-hint'
 import { workPath } from '@/lib/protocol/work'
 import { retry } from '@/lib/queue/retry'
 
@@ -12,7 +13,11 @@ const post = pathRoute({
   roles: [],
   path: workPath,
   query: nothing,
-  handle: ({ db, path }) => retry(db, path.queueId),
+  handle: async ({ db, path }) => {
+    const answer = await retry(db, path.queueId)
+    forgetClaimHint(db)
+    return answer
+  },
 })
 
 export const { GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS } = methods({ POST: post })

@@ -37,6 +37,9 @@ export interface FleetResult {
   tookMs: number
 }
 
+const MIN_WAIT_MS = 500
+/** A large fleet waits longer, so that its idle polls are some 200 a second whatever its size. */
+const WAIT_MS_PER_MACHINE = 5
 const ENQUEUE_BATCH = 250
 const PRIORITIES = 5
 /** Every so many machines there is one whose clock goes wrong, by so much in turn. */
@@ -74,6 +77,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       orchestratorId,
       machineId: `machine-${n}`,
       leaseMs: options.leaseMs,
+      waitMs: Math.max(MIN_WAIT_MS, options.machines * WAIT_MS_PER_MACHINE),
       faults: options.faults,
       counts,
       recorder,

@@ -8,6 +8,8 @@ export interface MachineOptions {
   client: DispatchClient
   orchestratorId: string
   machineId: string
+  /** How long it waits where there is no work. */
+  waitMs: number
   leaseMs: number
   faults: ReadonlySet<string>
   counts: FaultCounts
@@ -64,15 +66,15 @@ function isDroppedByClock({ expiresAt }: Held, { faults, counts, clockErrorMs }:
 }
 
 async function take(options: MachineOptions): Promise<Held[]> {
-  const { client, orchestratorId, machineId, leaseMs, recorder } = options
+  const { client, orchestratorId, machineId, leaseMs, waitMs, recorder } = options
   if (chance(0.4)) {
     const limit = 1 + Math.floor(Math.random() * MAX_BATCH)
     return recorder.next({ machineId, limit, isAlone: false }, () =>
-      client.claimNext({ orchestratorId, machineId, limit, claimTimeoutMs: leaseMs, waitMs: 500 }),
+      client.claimNext({ orchestratorId, machineId, limit, claimTimeoutMs: leaseMs, waitMs }),
     )
   }
   const { queued, held } = await recorder.timed('poll', () =>
-    client.poll({ orchestratorId, machineId, limit: 10, waitMs: 500 }),
+    client.poll({ orchestratorId, machineId, limit: 10, waitMs }),
   )
   const won: Held[] = []
   for (const { queueId, claimToken } of held) {

@@ -63,12 +63,20 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
   const judge = new DispatchClient(plain)
   const client = new DispatchClient({ ...plain, fetch: faultyFetch(options.faults, counts, { send: options.fetch }) })
   const startedAt = performance.now()
-  const done = new AbortController()
-  const over = AbortSignal.any([
-    done.signal,
-    AbortSignal.timeout(options.limitMs),
-    ...(options.stopping ? [options.stopping] : []),
-  ])
+  // One for each, or the listeners of all would hang on one. Not put together by AbortSignal.any: on Node 20 such a signal may be
+  // collected before it fires.
+  const ends: AbortController[] = []
+  const untilStopped = () => {
+    const end = new AbortController()
+    ends.push(end)
+    return end.signal
+  }
+  const over = untilStopped()
+  const stop = () => {
+    for (const end of ends) end.abort()
+  }
+  const limit = setTimeout(stop, options.limitMs)
+  options.stopping?.addEventListener('abort', stop)
   const ordered = `${orchestratorId}-order`
   await takeInOrder(judge, ordered, recorder, over)
   const machines = Array.from({ length: options.machines }, (_, n) =>
@@ -82,14 +90,15 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
       counts,
       recorder,
       clockErrorMs: n % WRONG_CLOCK_EVERY === 0 ? (CLOCK_ERRORS_MS[(n / WRONG_CLOCK_EVERY) % 2] ?? 0) : 0,
-      // One of its own for each, or the listeners of all would hang on one.
-      signal: AbortSignal.any([over]),
+      signal: untilStopped(),
     }),
   )
   const disturbed = options.disturb?.(over)
   const queueIds = await enqueueAll(client, orchestratorId, options.items, recorder, over, options.spreadMs)
   await untilDone(recorder.completed, queueIds, over, options.onProgress)
-  done.abort()
+  stop()
+  clearTimeout(limit)
+  options.stopping?.removeEventListener('abort', stop)
   const [serverFaults] = await Promise.all([disturbed, ...machines])
   const tookMs = performance.now() - startedAt
   const works: FinalWork[] = []

@@ -3,29 +3,16 @@ import { arch, cpus, platform, release, totalmem } from 'node:os'
 import path from 'node:path'
 import Table from 'cli-table3'
 import { Command, InvalidArgumentError } from 'commander'
+import { writeCharts } from './charts'
 import { startPostgres } from './postgres'
-import type { Rates } from './rounds'
-import { type Scenario, scenarios } from './scenarios'
+import { asMarkdown, type Result } from './report'
+import type { Scenario } from './scenario'
+import { scenarios } from './scenarios/all'
 
 interface Flags {
   only?: readonly Scenario[]
   rounds: number
-  json?: string
-}
-
-interface Judged {
-  than: string
-  ratio: number
-  target: number
-  isMet: boolean
-}
-
-interface Result {
-  name: string
-  title: string
-  unit: string
-  rates: Rates
-  judged: Judged[]
+  write?: string
 }
 
 const chosen = (text: string): readonly Scenario[] => {
@@ -45,48 +32,42 @@ const program = new Command('bench')
   .description('measures dispatch-queue and its peers side by side, on one Postgres with its default durability')
   .option('--only <names>', 'scenarios, or the beginnings of their names, separated by commas', chosen)
   .option('--rounds <n>', 'how many rounds each contestant has; their median counts', roundsOf, 5)
-  .option('--json <path>', 'write the results to a file')
+  .option('--write <directory>', 'write the results into a directory: JSON, Markdown, and charts')
   .action(bench)
 await program.parseAsync()
 
-async function bench({ only = scenarios, rounds, json }: Flags): Promise<void> {
+async function bench({ only = scenarios, rounds, write }: Flags): Promise<void> {
   const postgres = await startPostgres()
   const results: Result[] = []
   try {
     for (const scenario of only) {
-      const rates = await scenario.run(postgres, rounds)
-      const result = {
-        name: scenario.name,
-        title: scenario.title,
-        unit: scenario.unit,
-        rates,
-        judged: judge(scenario, rates),
-      }
+      const { name, title, unit } = scenario
+      const result = { name, title, unit, ...(await scenario.run(postgres, rounds)) }
       results.push(result)
       process.stdout.write(`\n${describe(result)}\n`)
     }
   } finally {
     await postgres.stop()
   }
-  if (json !== undefined)
-    writeFileSync(path.resolve(json), `${JSON.stringify({ machine: machine(), rounds, results }, null, 2)}\n`)
+  if (write !== undefined) writeResults(path.resolve(write), results, rounds)
 }
 
-function judge({ targets }: Scenario, rates: Rates): Judged[] {
-  const own = rates['dispatch-queue']?.median ?? 0
-  return targets.map(({ than, ratio: target }) => {
-    const ratio = own / (rates[than]?.median ?? Number.NaN)
-    return { than, ratio: Math.round(ratio * 100) / 100, target, isMet: ratio >= target }
-  })
-}
-
-function describe({ title, unit, rates, judged }: Result): string {
-  const table = new Table({ head: [title, unit, 'rounds'], style: { head: [], border: [] } })
-  for (const [name, rate] of Object.entries(rates)) table.push([name, Math.round(rate.median), rate.rounds.join(' ')])
-  const verdicts = judged.map(
-    ({ than, ratio, target, isMet }) => `${isMet ? 'met   ' : 'MISSED'}  ${ratio} × ${than} (target ${target})`,
+function writeResults(directory: string, results: readonly Result[], rounds: number): void {
+  writeCharts(results, directory)
+  writeFileSync(path.join(directory, 'results.md'), asMarkdown(results))
+  writeFileSync(
+    path.join(directory, 'results.json'),
+    `${JSON.stringify({ machine: machine(), rounds, results }, null, 2)}\n`,
   )
-  return [table.toString(), ...verdicts].join('\n')
+}
+
+function describe({ title, unit, figures, verdicts }: Result): string {
+  const table = new Table({ head: [title, unit, 'rounds'], style: { head: [], border: [] } })
+  for (const [name, { median, rounds }] of Object.entries(figures)) table.push([name, median, rounds.join(' ')])
+  const lines = verdicts.map(
+    ({ what, value, target, isMet }) => `${isMet ? 'met   ' : 'MISSED'}  ${value} ${what} (target ${target})`,
+  )
+  return [table.toString(), ...lines].join('\n')
 }
 
 function machine() {

@@ -1,23 +1,18 @@
-import { median } from 'simple-statistics'
 import { type ContestantName, contestants } from './contestants/all'
 import type { BenchPostgres } from './postgres'
 import { RunningContestant } from './running-contestant'
+import { type Figure, figuresOf } from './scenario'
 
 const POOL_SIZE = 40
 
-/** How often something could be done in a second: the median of the rounds, and each of them. */
-export interface Rate {
-  median: number
-  rounds: number[]
-}
-
-export type Rates = Partial<Record<ContestantName, Rate>>
+export type Rates = Partial<Record<ContestantName, Figure>>
 
 /**
  * Lets contestants run one after the other, round by round, so that what happens to the machine meanwhile happens to all of
  * them. The first round warms up and does not count. Each contestant has an empty database of its own.
  *
  * @param round what is measured: it gives a rate per second
+ * @returns how often in a second, by contestant
  */
 export async function inRounds(
   postgres: BenchPostgres,
@@ -40,7 +35,7 @@ export async function inRounds(
         if (n > 0) measured.get(contestant.name)?.push(Math.round(rate))
       }
     }
-    return Object.fromEntries([...measured].map(([name, rates]) => [name, { median: median(rates), rounds: rates }]))
+    return figuresOf(measured)
   } finally {
     await Promise.all(running.map((contestant) => contestant.stop()))
   }

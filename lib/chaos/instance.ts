@@ -9,6 +9,8 @@ import { spawnWatched, type WatchedProcess } from '@/lib/launch/watched-process'
 /** An instance of the built app, which can be killed and started again on its port. */
 export interface Instance {
   readonly port: number
+  /** Of the process that serves; undefined before it is known. */
+  pid(): Promise<number | undefined>
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>
   /** Starts it again; resolves when it answers. */
@@ -35,6 +37,7 @@ export async function startInstance(
   await untilAnswering(origin, signal)
   return {
     port,
+    pid: () => running.pid,
     kill: async () => {
       const pid = await running.pid
       if (pid !== undefined && !running.hasExited()) process.kill(pid, 'SIGKILL')

@@ -7,6 +7,7 @@ import { ensureBuilt } from '@/lib/launch/build'
 
 export interface BenchApp {
   readonly url: string
+  readonly key: string
   readonly headers: Record<string, string>
   /** Of the process that serves. */
   pid(): Promise<number>
@@ -30,6 +31,7 @@ export async function startApps(databaseUrl: string, count = 1): Promise<BenchAp
   )
   return instances.map((instance) => ({
     url: `http://127.0.0.1:${instance.port}`,
+    key,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     pid: async () => {
       const pid = await instance.pid()

@@ -1,80 +1,84 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pidusage from 'pidusage'
-import { z } from 'zod'
+import { DispatchClient } from '@/lib/client/dispatch-client'
+import { DispatchError } from '@/lib/client/dispatch-error'
 import { type BenchApp, startApps } from '../app'
 import { quantileOf } from '../own-database'
 import type { BenchPostgres } from '../postgres'
 import { atMost, type Outcome, once, type Scenario } from '../scenario'
 
-const WAIT_MS = 20_000
-const WATCHED_SECONDS = 30
+/** The longest that a machine may ask for, and what the client's worker asks for. */
+const WAIT_MS = 25_000
+/** Two whole waits: each machine asks again twice meanwhile. */
+const WATCHED_SECONDS = 50
 const ENQUEUED = 100
-
-const answer = z.object({ claims: z.array(z.object({ queueId: z.number() })) })
+const RETRY_MS = 200
 
 /** Machines that wait for work on an instance, and ask again as soon as they are answered. */
 class WaitingFleet {
   /** When each piece of work was claimed, by its id. */
   readonly claimedAt = new Map<number, number>()
-  readonly #app: BenchApp
-  readonly #over = new AbortController()
-  #machines: Promise<void>[] = []
+  readonly #client: DispatchClient
+  readonly #machines: { hangUp: AbortController; left: Promise<void> }[] = []
 
   constructor(app: BenchApp) {
-    this.#app = app
+    this.#client = new DispatchClient({ url: app.url, key: app.key })
   }
 
-  /** Lets the machines come over a while, and gives them time to be waiting. */
+  /** Lets the machines come one by one over a whole wait, as a fleet that nobody started at once. */
   async join(count: number): Promise<void> {
-    const BURST = 100
-    for (let n = 0; n < count; n += BURST) {
-      for (let own = n; own < Math.min(n + BURST, count); own += 1) this.#machines.push(this.#live(`machine-${own}`))
-      await sleep(100)
+    const startedAt = performance.now()
+    for (let n = 0; n < count; n += 1) {
+      const hangUp = new AbortController()
+      this.#machines.push({ hangUp, left: this.#live(`machine-${n}`, hangUp.signal) })
+      const early = startedAt + (n / count) * WAIT_MS - performance.now()
+      if (early > 1) await sleep(early)
     }
-    await sleep(5_000)
+    await sleep(1_000)
   }
 
   async leave(): Promise<void> {
-    this.#over.abort()
-    await Promise.all(this.#machines)
+    for (const { hangUp } of this.#machines) hangUp.abort()
+    await Promise.all(this.#machines.map(({ left }) => left))
   }
 
-  async #live(machineId: string): Promise<void> {
-    const { signal } = this.#over
+  async #live(machineId: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const response = await fetch(`${this.#app.url}/api/claim/next`, {
-          method: 'POST',
-          headers: this.#app.headers,
-          body: JSON.stringify({ orchestratorId: 'acme', machineId, waitMs: WAIT_MS }),
-          signal,
-        })
-        for (const { queueId } of answer.parse(await response.json()).claims)
+        const request = { orchestratorId: 'acme', machineId, waitMs: WAIT_MS }
+        for (const { queueId } of await this.#client.claimNext(request, { signal }))
           this.claimedAt.set(queueId, performance.now())
       } catch (error) {
-        if (!signal.aborted) throw error
+        if (!(error instanceof DispatchError) || !(error.isTransient || signal.aborted)) throw error
+        await sleep(RETRY_MS)
       }
     }
   }
 }
 
-async function transactions(postgres: BenchPostgres): Promise<number> {
-  const [row] = await postgres.sql('postgres', `SELECT xact_commit AS n FROM pg_stat_database WHERE datname = 'fleet'`)
+/** How many statements the instance has sent. */
+async function statementsSent(postgres: BenchPostgres): Promise<number> {
+  const [row] = await postgres.sql(
+    'fleet',
+    `SELECT sum(calls) AS n FROM pg_stat_statements
+      WHERE dbid = (SELECT oid FROM pg_database WHERE datname = 'fleet') AND query NOT LIKE '%pg_stat_statements%'`,
+  )
   return Number(row?.n)
 }
 
 async function waitIdly(postgres: BenchPostgres, machines: number): Promise<Outcome> {
   const [app] = await startApps(await postgres.createDatabase('fleet', 'dispatch'))
   if (app === undefined) throw new Error('There is no instance.')
+  await postgres.sql('fleet', 'CREATE EXTENSION pg_stat_statements')
   const pid = await app.pid()
   await fetch(`${app.url}/api/health`)
   const alone = await pidusage(pid)
   const fleet = new WaitingFleet(app)
   try {
     await fleet.join(machines)
-    const before = { count: await transactions(postgres), usage: await pidusage(pid) }
+    const before = { count: await statementsSent(postgres), usage: await pidusage(pid) }
     await sleep(WATCHED_SECONDS * 1_000)
-    const after = { count: await transactions(postgres), usage: await pidusage(pid) }
+    const after = { count: await statementsSent(postgres), usage: await pidusage(pid) }
     const statements = (after.count - before.count) / WATCHED_SECONDS
     return {
       figures: {
@@ -102,15 +106,11 @@ const waiting = (machines: number): Scenario => ({
 
 /** From sending an enqueue until a machine has the claim, in milliseconds. */
 async function enqueueToClaim(fleet: WaitingFleet, app: BenchApp): Promise<number[]> {
+  const client = new DispatchClient({ url: app.url, key: app.key })
   const times: number[] = []
   for (let n = 0; n < ENQUEUED; n += 1) {
     const startedAt = performance.now()
-    const response = await fetch(`${app.url}/api/enqueue`, {
-      method: 'POST',
-      headers: app.headers,
-      body: JSON.stringify({ orchestratorId: 'acme', items: [{ payload: { issue: 'ENG-142' } }] }),
-    })
-    const { items } = z.object({ items: z.array(z.object({ queueId: z.number() })) }).parse(await response.json())
+    const { items } = await client.enqueue({ orchestratorId: 'acme', items: [{ payload: { issue: 'ENG-142' } }] })
     const queueId = items[0]?.queueId ?? 0
     while (!fleet.claimedAt.has(queueId)) await sleep(1)
     times.push((fleet.claimedAt.get(queueId) ?? 0) - startedAt)

@@ -19,10 +19,18 @@ export function toJson(answer: unknown): string {
     : skeleton.replace(markers, (_match, index: string) => texts[Number(index)] ?? 'null')
 }
 
-/** A JSON answer that no cache keeps. */
+/** Compressing less than this costs more than it saves; it is what middleware for compression leaves alone, too. */
+const MIN_COMPRESSED_LENGTH = 1_024
+
+/**
+ * A JSON answer that no cache keeps. A short one is not to be compressed (RFC 9111 section 5.2.2.6): Next would, however
+ * short, since it does not know the length before it begins.
+ */
 export function jsonResponse(answer: unknown, status: number, headers: Record<string, string> = {}): Response {
-  return new Response(toJson(answer), {
+  const text = toJson(answer)
+  const cacheControl = text.length < MIN_COMPRESSED_LENGTH ? 'no-store, no-transform' : 'no-store'
+  return new Response(text, {
     status,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    headers: { 'content-type': 'application/json', 'cache-control': cacheControl, ...headers },
   })
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { ConfigError } from '@/lib/config'
 import { isConflict, isUnreachable, isUnstorableValue } from '@/lib/db/errors'
-import { toJson } from '@/lib/http/json'
+import { jsonResponse } from '@/lib/http/json'
 import { log, loggableError } from '@/lib/instance/log'
 import type { problem, problemCode } from '@/lib/protocol/problem'
 import { QueueError, type Refusal } from '@/lib/queue/errors'
@@ -53,15 +53,11 @@ export function problemResponse(error: unknown, requestId: string): Response {
     requestId,
     ...refused.details,
   }
-  return new Response(toJson(body), {
-    status,
-    headers: {
-      'content-type': 'application/problem+json',
-      'cache-control': 'no-store',
-      'x-request-id': requestId,
-      ...(refused.code === 'unavailable' && { 'retry-after': RETRY_AFTER_SECONDS }),
-      ...refused.headers,
-    },
+  return jsonResponse(body, status, {
+    'content-type': 'application/problem+json',
+    'x-request-id': requestId,
+    ...(refused.code === 'unavailable' && { 'retry-after': RETRY_AFTER_SECONDS }),
+    ...refused.headers,
   })
 }
 

@@ -78,7 +78,7 @@ export function answered(handle: (request: Request, params: unknown) => Promise<
     try {
       const response = await handle(request, await context.params)
       response.headers.set('x-request-id', requestId)
-      response.headers.set('cache-control', 'no-store')
+      if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store')
       return withVersion(response)
     } catch (error) {
       return withVersion(problemResponse(error, requestId))

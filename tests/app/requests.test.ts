@@ -88,3 +88,16 @@ test('what changed in the database is in the next answer: nothing is frozen or c
   await insertWork(sql, { orchestratorId })
   expect(await list()).toBe(before + 1)
 })
+
+test('a short answer is not compressed, and a long one is', async () => {
+  const own = await newOrchestrator(sql)
+  const encodingOf = async () => {
+    const headers = { authorization: `Bearer ${own.key}`, 'accept-encoding': 'gzip' }
+    const response = await fetch(`${app.url}/api/poll?orchestratorId=${own.orchestratorId}&limit=50`, { headers })
+    expect((await response.text()).length).toBeGreaterThan(0)
+    return response.headers.get('content-encoding')
+  }
+  expect(await encodingOf()).toBeNull()
+  for (let n = 0; n < 50; n += 1) await insertWork(sql, { orchestratorId: own.orchestratorId })
+  expect(await encodingOf()).toBe('gzip')
+})

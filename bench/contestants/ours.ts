@@ -1,8 +1,7 @@
 import { readConfig } from '@/lib/config'
 import { connectDb } from '@/lib/db/client'
-import { claimNextByHint } from '@/lib/instance/claim-hint'
+import { claimNextShared, completeShared } from '@/lib/instance/shared-statements'
 import type { Claim } from '@/lib/queue/claim'
-import { complete } from '@/lib/queue/complete'
 import { completeBatch } from '@/lib/queue/complete-batch'
 import { enqueue } from '@/lib/queue/enqueue'
 import { type Contestant, drainBy, loadBy, payload, type Ways } from './contestant'
@@ -19,12 +18,12 @@ export function ours(url: string, poolSize: number): Contestant {
   const { db } = connection
 
   const ways: Ways<Claim> = {
-    take: (batch) => claimNextByHint(db, { ...asked, limit: batch }),
+    take: (batch) => claimNextShared(db, { ...asked, limit: batch }),
     finish: async (claims) => {
       const [first] = claims
       if (first === undefined) return 0
       const { queueId, claimToken } = first
-      if (claims.length === 1) await complete(db, { orchestratorId, queueId, claimToken })
+      if (claims.length === 1) await completeShared(db, { orchestratorId, queueId, claimToken })
       else await completeBatch(db, { orchestratorId, claims })
       return claims.length
     },

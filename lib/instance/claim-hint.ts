@@ -1,7 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { Db } from '@/lib/db/client'
 import type { Claim } from '@/lib/queue/claim'
-import { type ClaimNextInput, type Place, type Scan, scanForClaims } from '@/lib/queue/claim-next'
+import {
+  type ClaimNextInput,
+  type Place,
+  type Scan,
+  type SlotClaim,
+  scanForClaims,
+  scanForSlots,
+} from '@/lib/queue/claim-next'
 
 /** A scan that takes Postgres less than this is left alone. */
 const SLOW_MS = 1
@@ -15,6 +22,8 @@ const SHARE_FROM_THE_BEGINNING = 0.05
 const NEWEST = 0.2
 
 const MAX_ORCHESTRATORS = 1_000
+
+type ScanFrom<Found> = (from?: Place) => Promise<Scan<Found>>
 
 /**
  * Where an orchestrator's last claim was, as a hint to begin the next scan there.
@@ -35,7 +44,7 @@ export class ClaimHint {
   #allowanceMs = 0
 
   /** Claims as {@link scanForClaims} does; `scan` is that function, bound to its input. */
-  async claim(limit: number, scan: (from?: Place) => Promise<Scan>): Promise<Claim[]> {
+  async claim<Found>(limit: number, scan: ScanFrom<Found>): Promise<Found[]> {
     const place = this.#slowPlace()
     if (place === undefined) return this.#claimFromTheBeginning(scan)
     if (this.#allowanceMs >= this.#fullMs) return this.#claimOnAllowance(scan)
@@ -67,7 +76,7 @@ export class ClaimHint {
     return this.#place
   }
 
-  async #claimOnAllowance(scan: (from?: Place) => Promise<Scan>): Promise<Claim[]> {
+  async #claimOnAllowance<Found>(scan: ScanFrom<Found>): Promise<Found[]> {
     // Taken before the scan, so that of many callers one goes to the beginning.
     const expectedMs = this.#fullMs
     this.#allowanceMs -= expectedMs
@@ -76,10 +85,10 @@ export class ClaimHint {
     })
   }
 
-  async #claimFromTheBeginning(
-    scan: (from?: Place) => Promise<Scan>,
+  async #claimFromTheBeginning<Found>(
+    scan: ScanFrom<Found>,
     onMeasured: (tookMs: number) => void = () => {},
-  ): Promise<Claim[]> {
+  ): Promise<Found[]> {
     const epoch = this.#epoch
     const { claims, end, tookMs } = await scan()
     if (tookMs !== undefined) onMeasured(tookMs)
@@ -111,12 +120,21 @@ function hintsOf(db: Db): LRUCache<string, ClaimHint> {
   return own
 }
 
+function hintOf(db: Db, orchestratorId: string): ClaimHint {
+  const own = hintsOf(db)
+  const hint = own.get(orchestratorId) ?? new ClaimHint()
+  own.set(orchestratorId, hint)
+  return hint
+}
+
 /** Claims the next work, beginning where this instance claimed last if scans from the beginning have become slow. */
 export function claimNextByHint(db: Db, input: ClaimNextInput): Promise<Claim[]> {
-  const own = hintsOf(db)
-  const hint = own.get(input.orchestratorId) ?? new ClaimHint()
-  own.set(input.orchestratorId, hint)
-  return hint.claim(input.limit, (from) => scanForClaims(db, input, from))
+  return hintOf(db, input.orchestratorId).claim(input.limit, (from) => scanForClaims(db, input, from))
+}
+
+/** {@link claimNextByHint} for several callers, one claim each. */
+export function claimSlotsByHint(db: Db, input: Parameters<typeof scanForSlots>[1]): Promise<SlotClaim[]> {
+  return hintOf(db, input.orchestratorId).claim(input.slots.length, (from) => scanForSlots(db, input, from))
 }
 
 /** Takes in that work came in or back, of one orchestrator or of any. */

@@ -23,8 +23,17 @@ export interface Place {
   queueId: number
 }
 
-export interface Scan {
-  claims: Claim[]
+/** One of several callers who are served by one statement. */
+export interface Slot {
+  machineId?: string | undefined
+  leaseMs?: number | undefined
+}
+
+/** A claim for the caller of this number, from 0. */
+export type SlotClaim = Claim & { slot: number }
+
+export interface Scan<Found = Claim> {
+  claims: Found[]
   /** The place of the last claim. */
   end: Place | undefined
   /** How long Postgres worked on it, in milliseconds; undefined where nothing was claimed. */
@@ -32,9 +41,11 @@ export interface Scan {
 }
 
 const value = sql.placeholder
-const taken = sql`claimed_at = now(), claimed_by = ${value('machineId')}::text, claim_token = gen_random_uuid(),
-             attempts = attempts + 1, lease_ms = ${leaseFor},
-             claim_expires_at = now() + ${leaseFor} * interval '1 millisecond', progress = NULL, progress_note = NULL`
+const takenBy = (machine: SQL, lease: SQL) =>
+  sql`claimed_at = now(), claimed_by = ${machine}, claim_token = gen_random_uuid(),
+             attempts = attempts + 1, lease_ms = ${lease},
+             claim_expires_at = now() + ${lease} * interval '1 millisecond', progress = NULL, progress_note = NULL`
+const taken = takenBy(sql`${value('machineId')}::text`, leaseFor)
 const claimable = sql`orchestrator_id = ${value('orchestratorId')} AND claimed_at IS NULL AND available_at <= now()`
 const inClaimOrder = sql`ORDER BY priority, available_at, id`
 
@@ -81,10 +92,37 @@ const claimMany = (name: string, where: SQL) =>
       SELECT ${columns} FROM claimed ${inClaimOrder}`,
   )
 
+// As many rows as there are slots, the first row to the first slot.
+const claimForSlots = (name: string, where: SQL) =>
+  statement(
+    name,
+    { ...readers, slot: read.number },
+    sql`WITH slots AS MATERIALIZED (
+        SELECT number, asked ->> 'machineId' AS slot_machine, (asked ->> 'leaseMs')::integer AS slot_lease_ms
+          FROM jsonb_array_elements(${value('slots')}::jsonb) WITH ORDINALITY AS slot (asked, number)
+      ), free AS MATERIALIZED (
+        SELECT id, payload_bytes, priority, available_at FROM dispatch_queue
+         WHERE ${where} ${inClaimOrder} LIMIT ${value('limit')} FOR UPDATE SKIP LOCKED
+      ), numbered AS MATERIALIZED (
+        SELECT free.id AS free_id, payload_bytes AS bytes, row_number() OVER ordered AS number,
+               sum(payload_bytes) OVER ordered - payload_bytes AS bytes_before
+          FROM free WINDOW ordered AS (${inClaimOrder})
+      ), claimed AS (
+        UPDATE dispatch_queue
+           SET ${takenBy(sql`slot_machine`, sql`coalesce(slot_lease_ms, claim_timeout_ms, ${value('defaultLeaseMs')}::integer)`)}
+          FROM numbered JOIN slots USING (number)
+         WHERE id = free_id AND (bytes_before = 0 OR bytes_before < ${value('maxBytes')}::bigint) AND ${claimable}
+        RETURNING dispatch_queue.*, number
+      )
+      SELECT ${columns}, number - 1 FROM claimed ${inClaimOrder}`,
+  )
+
 const claimOneStatement = claimOne('claim_next_one', scans.fromTheBeginning)
 const claimOneFromStatement = claimOne('claim_next_one_from', scans.fromAPlace)
 const claimManyStatement = claimMany('claim_next_many', scans.fromTheBeginning)
 const claimManyFromStatement = claimMany('claim_next_many_from', scans.fromAPlace)
+const claimForSlotsStatement = claimForSlots('claim_next_slots', scans.fromTheBeginning)
+const claimForSlotsFromStatement = claimForSlots('claim_next_slots_from', scans.fromAPlace)
 
 /**
  * Takes up to `limit` pieces of work, best priority and longest due first, and answers them in that order.
@@ -94,14 +132,43 @@ const claimManyFromStatement = claimMany('claim_next_many_from', scans.fromAPlac
  * @param from rows before this place are not looked at: claimed rows are dead entries of the index until a vacuum may remove
  *   them, and all of them stand before the first claimable row
  */
-export async function scanForClaims(db: Db, input: ClaimNextInput, from?: Place): Promise<Scan> {
+export function scanForClaims(db: Db, input: ClaimNextInput, from?: Place): Promise<Scan> {
   const { limit, maxBytes, ...rest } = input
   const values = { ...rest, ...from, machineId: input.machineId ?? null, leaseMs: input.leaseMs ?? null }
+  return asScan(() =>
+    limit === 1
+      ? (from ? claimOneFromStatement : claimOneStatement)(db, values)
+      : (from ? claimManyFromStatement : claimManyStatement)(db, { ...values, limit, maxBytes }),
+  )
+}
+
+/**
+ * Takes one piece of work for each of several callers, as {@link scanForClaims} does for one.
+ *
+ * @param input its `maxBytes` counts for all of them together: the first caller is always served
+ */
+export function scanForSlots(
+  db: Db,
+  input: Pick<ClaimNextInput, 'orchestratorId' | 'maxBytes' | 'defaultLeaseMs'> & { slots: readonly Slot[] },
+  from?: Place,
+): Promise<Scan<SlotClaim>> {
+  const { slots, ...rest } = input
+  const values = { ...rest, ...from, slots: JSON.stringify(slots), limit: slots.length }
+  return asScan(() => (from ? claimForSlotsFromStatement : claimForSlotsStatement)(db, values))
+}
+
+interface Positioned {
+  queueId: number
+  priority: number
+  availableAt: string
+  tookMs: number
+}
+
+async function asScan<Found extends Positioned>(
+  run: () => Promise<Found[]>,
+): Promise<Scan<Omit<Found, 'priority' | 'availableAt' | 'tookMs'>>> {
   try {
-    const rows =
-      limit === 1
-        ? await (from ? claimOneFromStatement : claimOneStatement)(db, values)
-        : await (from ? claimManyFromStatement : claimManyStatement)(db, { ...values, limit, maxBytes })
+    const rows = await run()
     const last = rows.at(-1)
     return {
       claims: rows.map(({ priority: _, availableAt: __, tookMs: ___, ...claim }) => claim),

@@ -1,7 +1,8 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '@/lib/db/client'
 import { read, statement } from '@/lib/db/statement'
 import { logEndedAttempt } from '@/lib/queue/attempt-log'
+import type { CompleteInput } from '@/lib/queue/complete'
 import type { LostReason } from '@/lib/queue/errors'
 import { explainLostClaims } from '@/lib/queue/explain-lost-claims'
 import { insertIntoHistory } from '@/lib/queue/history'
@@ -20,20 +21,22 @@ const value = sql.placeholder
 
 // Rows are locked in the order of their ids, so that overlapping batches wait for each other and never deadlock.
 // The result comes out of jsonb by `->`, which keeps a JSON null; an absent one gives SQL NULL.
-const completeBatchStatement = statement(
-  'complete_batch',
-  { queueId: read.id },
-  sql`WITH asked AS MATERIALIZED (
-        SELECT (item ->> 'queueId')::bigint AS id, (item ->> 'claimToken')::uuid AS token, item -> 'result' AS result
+const completeMany = (name: string, lock: SQL) =>
+  statement(
+    name,
+    { queueId: read.id, claimToken: read.text },
+    sql`WITH asked AS MATERIALIZED (
+        SELECT (item ->> 'queueId')::bigint AS id, (item ->> 'claimToken')::uuid AS token,
+               item ->> 'orchestratorId' AS orchestrator, item -> 'result' AS result
           FROM jsonb_array_elements(${value('claims')}::jsonb) AS item
       ), held AS MATERIALIZED (
         SELECT queue.id FROM dispatch_queue AS queue JOIN asked USING (id)
-         WHERE queue.orchestrator_id = ${value('orchestratorId')} AND queue.claim_token = asked.token
-         ORDER BY queue.id FOR UPDATE OF queue
+         WHERE queue.orchestrator_id = asked.orchestrator AND queue.claim_token = asked.token
+         ORDER BY queue.id FOR UPDATE OF queue ${lock}
       ), done AS (
         DELETE FROM dispatch_queue AS queue USING held, asked
          WHERE queue.id = held.id AND asked.id = held.id
-           AND queue.orchestrator_id = ${value('orchestratorId')} AND queue.claim_token = asked.token
+           AND queue.orchestrator_id = asked.orchestrator AND queue.claim_token = asked.token
         RETURNING queue.*, asked.result
       )
       ${insertIntoHistory('done', {
@@ -41,8 +44,11 @@ const completeBatchStatement = statement(
         attemptLog: logEndedAttempt('completed'),
         result: sql`result`,
       })}
-      RETURNING id`,
-)
+      RETURNING id, claim_token`,
+  )
+
+const completeBatchStatement = completeMany('complete_batch', sql``)
+const completeUnlockedStatement = completeMany('complete_unlocked', sql`SKIP LOCKED`)
 
 /**
  * Finishes many claims in one statement and says of each, in the caller's order, whether it was completed or
@@ -50,7 +56,8 @@ const completeBatchStatement = statement(
  */
 export async function completeBatch(db: Db, input: CompleteBatchInput): Promise<CompletedEntry[]> {
   const { orchestratorId, claims } = input
-  const rows = await completeBatchStatement(db, { orchestratorId, claims: JSON.stringify(claims) })
+  const asked = claims.map((claim) => ({ ...claim, orchestratorId }))
+  const rows = await completeBatchStatement(db, { claims: JSON.stringify(asked) })
   const done = new Set(rows.map((row) => row.queueId))
 
   const missing = claims.filter(({ queueId }) => !done.has(queueId))
@@ -61,3 +68,16 @@ export async function completeBatch(db: Db, input: CompleteBatchInput): Promise<
     return { queueId, outcome: 'lost', reason: why?.reason ?? 'unknown' }
   })
 }
+
+/**
+ * Finishes what can be finished at once of the claims of several callers, and says of each whether it was. The others, whose
+ * row somebody has locked at this moment or whose claim is lost, are as they were: `complete` has their answer.
+ */
+export async function completeUnlocked(db: Db, claims: readonly CompleteInput[]): Promise<boolean[]> {
+  const rows = await completeUnlockedStatement(db, { claims: JSON.stringify(claims) })
+  const done = new Set(rows.map(nameOf))
+  return claims.map((claim) => done.has(nameOf(claim)))
+}
+
+const nameOf = ({ queueId, claimToken }: { queueId: number; claimToken: string }) =>
+  `${queueId} ${claimToken.toLowerCase()}`

@@ -1,8 +1,8 @@
 import { methods } from '@/lib/http/methods'
 import { requireSize } from '@/lib/http/payload-size'
 import { route } from '@/lib/http/route'
+import { completeShared } from '@/lib/instance/shared-statements'
 import { completeRequest } from '@/lib/protocol/settle'
-import { complete } from '@/lib/queue/complete'
 
 /**
  * Finishes claimed work. 200 `{outcome: "completed"}`; 409 claim-lost with the reason; 413 for a result that is too large,
@@ -15,7 +15,7 @@ const post = route({
   body: completeRequest,
   handle: async ({ db, config, input }) => {
     requireSize(input.result, 'result', config)
-    return complete(db, input)
+    return completeShared(db, input)
   },
 })
 

@@ -3,7 +3,7 @@ import { MAX_ANSWER_BYTES } from '@/lib/http/json'
 import { methods } from '@/lib/http/methods'
 import { announce } from '@/lib/http/poll'
 import { route } from '@/lib/http/route'
-import { claimNextByHint } from '@/lib/instance/claim-hint'
+import { claimNextShared } from '@/lib/instance/shared-statements'
 import { claimNextRequest } from '@/lib/protocol/claim'
 import type { Claim } from '@/lib/queue/claim'
 
@@ -20,7 +20,7 @@ const post = route({
     announce(call)
     const { orchestratorId, machineId, limit = 1, claimTimeoutMs } = call.input
     const look = () =>
-      claimNextByHint(call.db, {
+      claimNextShared(call.db, {
         orchestratorId,
         machineId,
         limit,

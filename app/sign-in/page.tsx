@@ -9,11 +9,12 @@ export const metadata: Metadata = { title: 'Sign in' }
 
 const problems = new Map([
   ['wrong-key', 'This key is not valid. Check that all of it was copied, or use another one.'],
-  ['wrong-role', 'This key works, but not here: the dashboard needs a key with the role admin.'],
+  ['wrong-role', 'This key works, but not here: the dashboard needs a key with the role admin or viewer.'],
   [
     'bad-link',
     'This sign-in link is not valid any more: it is good for 15 minutes. Use a key, or start the app again for a new link.',
   ],
+  ['too-many', 'Too many wrong keys came from here. Wait five minutes, and try again.'],
   ['session-ended', 'Your session has ended. Sign in again.'],
   ['unavailable', 'The key could not be checked, because the database did not answer. Try again in a moment.'],
 ])
@@ -25,7 +26,7 @@ export default async function SignInPage({ searchParams }: { searchParams: Promi
   const message = problems.get(String(problem))
   return (
     <MessagePage title="Sign in">
-      <p className="mt-1 text-muted">The dashboard is for holders of an admin key.</p>
+      <p className="mt-1 text-muted">The dashboard is for holders of an admin’s or viewer’s key.</p>
       {message !== undefined && (
         <p id="problem" role="alert" className="mt-5 rounded-lg bg-failed-wash px-3.5 py-3 text-failed">
           {message}
@@ -33,7 +34,7 @@ export default async function SignInPage({ searchParams }: { searchParams: Promi
       )}
       <form action="/sign-in/key" method="post" className="mt-6 grid gap-2">
         <label htmlFor="key" className="font-medium">
-          Admin key
+          Key
         </label>
         <input
           id="key"
@@ -50,8 +51,8 @@ export default async function SignInPage({ searchParams }: { searchParams: Promi
         </button>
       </form>
       <p id="hint" className="mt-6 border-t border-line pt-5 text-sm text-muted">
-        The key is the value of <Code>DISPATCH_ADMIN_KEY</Code>. Started without one, the app made a key: the start says
-        which file holds it, and prints a link that signs you in.
+        The root key is the value of <Code>DISPATCH_ADMIN_KEY</Code>. Started without one, the app made a key: the start
+        says which file holds it, and prints a link that signs you in.
       </p>
     </MessagePage>
   )

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '@/lib/config'
 import type { Db } from '@/lib/db/client'
 import { ProblemError } from '@/lib/http/problem'
+import { sessionOfRequest } from '@/lib/http/session'
 import { findCachedKey } from '@/lib/instance/key-cache'
 import { hashKey, type Role } from '@/lib/queue/create-key'
 
@@ -48,7 +49,11 @@ export async function callerOfKey(key: string, db: Db, config: Pick<Config, 'adm
   return { keyId: found.id, role: found.role, orchestratorId: found.orchestratorId }
 }
 
-/** @throws {ProblemError} 401 without a good key, 403 for a key whose role may not do this; an admin may do everything */
+/**
+ * Who calls: by a key, or by the session of one of our own pages.
+ *
+ * @throws {ProblemError} 401 without a good key or session, 403 for a key whose role may not do this; an admin may do everything
+ */
 export async function authenticate(
   request: Request,
   roles: readonly Role[],
@@ -56,7 +61,7 @@ export async function authenticate(
   config: Pick<Config, 'adminKey'>,
 ): Promise<Caller> {
   const key = bearerToken(request)
-  const caller = key === undefined ? undefined : await callerOfKey(key, db, config)
+  const caller = key === undefined ? await sessionOfRequest(request, db, config) : await callerOfKey(key, db, config)
   if (caller === undefined) throw unauthorized()
   if (caller.role === 'admin' || roles.includes(caller.role)) return caller
   const allowed = [...roles, 'admin'].join(' or ')

@@ -1,3 +1,4 @@
+import { isFromOwnPage } from '@/lib/http/own-page'
 import { seeOther } from '@/lib/http/session'
 import { log, loggableError } from '@/lib/instance/log'
 
@@ -20,19 +21,6 @@ export function formRoute(
       return seeOther('/sign-in?problem=unavailable')
     }
   }
-}
-
-/**
- * Whether a page of this very origin sent the request. Browsers say so themselves, but to a plain http address other than
- * the machine's own only through Origin, which a proxy may have moved away from Host.
- */
-function isFromOwnPage({ headers }: Request): boolean {
-  const site = headers.get('sec-fetch-site')
-  if (site !== null) return site === 'same-origin'
-  const origin = headers.get('origin')
-  if (origin === null || !URL.canParse(origin)) return false
-  const hosts = [headers.get('host'), headers.get('x-forwarded-host')?.split(',')[0]?.trim()]
-  return hosts.includes(new URL(origin).host)
 }
 
 /** What is over the limit is not read: the form is then as good as empty. */

@@ -5,13 +5,22 @@ import { z } from 'zod'
 import { type Config, getConfig } from '@/lib/config'
 import { type Db, getDb } from '@/lib/db/client'
 import { carryPastResponse } from '@/lib/http/background'
+import { isFromOwnPage } from '@/lib/http/own-page'
 import { sealPassword, unseal } from '@/lib/http/sign-in-code'
 import { noteCachedKeyUse } from '@/lib/instance/key-cache'
+import type { Role } from '@/lib/queue/create-key'
 import { findKeyById } from '@/lib/queue/find-key'
 
-/** The key that a session was opened with; null: the root key. */
+/** Roles that may sign in: an admin sees and acts, a viewer sees. */
+export type SessionRole = Extract<Role, 'admin' | 'viewer'>
+
+/** What a session's key is good for. */
 export interface Session {
+  /** null: the root key. */
   keyId: string | null
+  role: SessionRole
+  /** The only orchestrator that it sees; null: all of them. */
+  orchestratorId: string | null
 }
 
 const COOKIE = 'dispatch_session'
@@ -32,11 +41,27 @@ export async function hasSession(): Promise<boolean> {
   return (await sessionOf(await sessionSeal(), getDb(), getConfig())) !== undefined
 }
 
+/** Whether a key of this role opens the dashboard. */
+export const maySignIn = (role: Role): role is SessionRole => role === 'admin' || role === 'viewer'
+
+/**
+ * The session that a request of one of our own pages comes with. A page of another site gets nothing from a browser's cookie:
+ * the request has to come from this origin (Sec-Fetch-Site, else Origin).
+ */
+export async function sessionOfRequest(
+  request: Request,
+  db: Db,
+  config: Pick<Config, 'adminKey'>,
+): Promise<Session | undefined> {
+  const seal = new RegExp(`(?:^|;)\\s*${COOKIE}=([^;]+)`).exec(request.headers.get('cookie') ?? '')?.[1]
+  return seal !== undefined && isFromOwnPage(request) ? sessionOf(seal, db, config) : undefined
+}
+
 const sessionSeal = async () => (await cookies()).get(COOKIE)?.value || undefined
 
 /**
  * What a session's cookie stands for; undefined when it is forged, expired, sealed under an earlier admin key, or of an
- * issued key that is revoked or no admin's. An issued key is looked up each time, past the cache.
+ * issued key that is revoked or neither an admin's nor a viewer's. An issued key is looked up each time, past the cache.
  */
 async function sessionOf(
   seal: string | undefined,
@@ -45,17 +70,21 @@ async function sessionOf(
 ): Promise<Session | undefined> {
   if (adminKey === undefined || seal === undefined) return undefined
   const { data: session } = content.safeParse(await unseal(seal, sealPassword(adminKey, 'session'), LIFETIME_SECONDS))
-  if (session === undefined || session.keyId === null) return session
+  if (session === undefined) return undefined
+  if (session.keyId === null) return { keyId: null, role: 'admin', orchestratorId: null }
   const key = await findKeyById(db, session.keyId)
-  if (key?.role !== 'admin') return undefined
+  if (key === undefined || !maySignIn(key.role)) return undefined
   carryPastResponse(noteCachedKeyUse(db, key.id))
-  return session
+  return { keyId: key.id, role: key.role, orchestratorId: key.orchestratorId }
 }
 
 /** Opens a session and sends the browser to the dashboard. */
-export async function signedIn(request: Request, adminKey: string, session: Session): Promise<Response> {
+export async function signedIn(request: Request, adminKey: string, keyId: string | null): Promise<Response> {
   const password = sealPassword(adminKey, 'session')
-  return seeOther('/', cookie(request, await sealData(session, { password, ttl: LIFETIME_SECONDS }), LIFETIME_SECONDS))
+  return seeOther(
+    '/',
+    cookie(request, await sealData({ keyId }, { password, ttl: LIFETIME_SECONDS }), LIFETIME_SECONDS),
+  )
 }
 
 /** Takes the session from the browser and sends it to sign in. */

@@ -9,6 +9,7 @@ import {
   progress,
   queueId,
   searchText,
+  withoutRepeats,
 } from '@/lib/protocol/fields'
 
 export const workState = z.enum(['queued', 'scheduled', 'claimed', 'stale', 'completed', 'failed', 'cancelled'])
@@ -18,6 +19,7 @@ export const workQuery = z.strictObject({
   state: workState.optional(),
   machineId: machineId.optional(),
   q: searchText.optional(),
+  minAgeMs: inQuery(z.int().min(0).max(31_536_000_000)).optional(),
   cursor: inQuery(queueId).optional(),
   limit: inQuery(limit).optional(),
 })
@@ -38,10 +40,14 @@ const workSummary = {
   createdAt: instant,
   finishedAt: instant.nullable(),
   lastError: z.string().nullable(),
+  dedupeKey: z.string().nullable(),
+  progressNote: z.string().nullable(),
+  claimedAt: instant.nullable(),
+  availableAt: instant,
 }
 
 export const workListResponse = z.object({
-  items: z.array(z.object(workSummary)),
+  items: z.array(z.object({ ...workSummary, payloadExcerpt: z.string().nullable() })),
   nextCursor: z.string().nullable(),
 })
 
@@ -49,12 +55,8 @@ export const workResponse = z.object({
   ...workSummary,
   payload: z.unknown(),
   result: z.unknown(),
-  dedupeKey: z.string().nullable(),
   enqueueId: z.string().nullable(),
-  availableAt: instant,
-  claimedAt: instant.nullable(),
   claimTimeoutMs: z.int().nullable(),
-  progressNote: z.string().nullable(),
   attemptLog: z.array(
     z.object({
       attempt: z.int(),
@@ -69,3 +71,14 @@ export const workResponse = z.object({
 })
 
 export const workActionResponse = z.object({ outcome: z.enum(['cancelled', 'queued', 'released']) })
+
+/** A person's action on what they see in a list; a piece of work that changed since is left alone. */
+export const workActionsRequest = z.strictObject({
+  action: z.enum(['release', 'retry', 'cancel']),
+  items: z
+    .array(z.strictObject({ queueId, attempts: z.int().min(0), claimedBy: z.string().max(200).nullable() }))
+    .min(1)
+    .max(100)
+    .refine(withoutRepeats, 'must not name a piece of work twice'),
+})
+export const workActionsResponse = z.object({ changed: z.array(queueId) })

@@ -1,3 +1,4 @@
+import axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, expect, onTestFinished } from 'vitest'
 import { ADMIN_KEY } from '../http/instance'
@@ -15,7 +16,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
   expected = /Failed to load resource/,
 ): Promise<{ page: Page; context: BrowserContext }> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
   const page = await context.newPage()
   const faults: string[] = []
   const note = (text: string) => {
@@ -33,7 +34,24 @@ export async function openPage(
 /** Types a key into the form of the sign-in page and sends it. */
 export async function signIn(page: Page, url: string, key: string = ADMIN_KEY): Promise<void> {
   await page.goto(`${url}/sign-in`)
-  await page.getByLabel('Admin key').fill(key)
+  await page.getByLabel('Key', { exact: true }).fill(key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForLoadState()
+}
+
+/** What axe finds on a page against WCAG 2.1 A and AA, with what it finds it at. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  return page.evaluate(async () => {
+    const { violations } = await window.axe.run({
+      runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] },
+    })
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`)
+  })
+}
+
+declare global {
+  interface Window {
+    axe: typeof axe
+  }
 }

@@ -25,11 +25,11 @@ describe('the sign-in form', () => {
   test.each([
     ['a key that does not exist', async () => 'dq_nobody-has-this-key', 'This key is not valid.'],
     ['a revoked key', () => insertKey(sql, 'admin', { isRevoked: true }), 'This key is not valid.'],
-    ['a producer’s key', () => insertKey(sql, 'producer'), 'the dashboard needs a key with the role admin'],
+    ['a producer’s key', () => insertKey(sql, 'producer'), 'the dashboard needs a key with the role admin or viewer'],
     [
       'an orchestrator’s key',
       () => insertKey(sql, 'orchestrator', { orchestratorId: 'acme' }),
-      'the dashboard needs a key with the role admin',
+      'the dashboard needs a key with the role admin or viewer',
     ],
     ['something far too long', async () => 'x'.repeat(20_000), 'This key is not valid.'],
   ])('refuses %s, and says why', async (_what, makeKey, message) => {

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { claimNextResponse, claimResponse } from '@/lib/protocol/claim'
 import { enqueueResponse } from '@/lib/protocol/enqueue'
 import { createKeyResponse, listKeysResponse } from '@/lib/protocol/keys'
+import { machinesResponse, overviewResponse } from '@/lib/protocol/overview'
 import { pollQueryResponse, pollResponse } from '@/lib/protocol/poll'
 import { healthResponse, sweepResponse } from '@/lib/protocol/service'
 import {
@@ -12,7 +13,7 @@ import {
   heartbeatResponse,
   releaseResponse,
 } from '@/lib/protocol/settle'
-import { workActionResponse, workListResponse, workResponse } from '@/lib/protocol/work'
+import { workActionResponse, workActionsResponse, workListResponse, workResponse } from '@/lib/protocol/work'
 import type { Sql } from '../support/db'
 import { insertClaimed, insertFinished, insertWork } from '../support/factories'
 
@@ -126,6 +127,30 @@ export const calls: Readonly<Record<string, CallSpec>> = {
       await insertWork(sql, { orchestratorId })
       return { path: `/api/work?orchestratorId=${orchestratorId}` }
     },
+  },
+  'POST /api/work/actions': {
+    audience: 'admin',
+    status: 200,
+    answer: workActionsResponse,
+    prepare: async (sql, orchestratorId) => {
+      const { queueId } = await insertWork(sql, { orchestratorId })
+      return {
+        path: '/api/work/actions',
+        json: { action: 'cancel', items: [{ queueId, attempts: 0, claimedBy: null }] },
+      }
+    },
+  },
+  'GET /api/overview': {
+    audience: 'viewer',
+    status: 200,
+    answer: overviewResponse,
+    prepare: async (_sql, orchestratorId) => ({ path: `/api/overview?orchestratorId=${orchestratorId}` }),
+  },
+  'GET /api/machines': {
+    audience: 'viewer',
+    status: 200,
+    answer: machinesResponse,
+    prepare: async (_sql, orchestratorId) => ({ path: `/api/machines?orchestratorId=${orchestratorId}` }),
   },
   'GET /api/work/[queueId]': {
     audience: 'viewer',

@@ -8,5 +8,5 @@ export async function GET(request: Request): Promise<Response> {
   if (adminKey === undefined) return seeOther('/sign-in')
   const code = new URL(request.url).searchParams.get('code') ?? ''
   if (!(await isSignInCode(code, adminKey))) return seeOther('/sign-in?problem=bad-link')
-  return signedIn(request, adminKey, { keyId: null })
+  return signedIn(request, adminKey, null)
 }

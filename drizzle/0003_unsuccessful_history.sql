@@ -1,0 +1,1 @@
+CREATE INDEX "dispatch_history_unsuccessful" ON "dispatch_history" USING btree ("id") WHERE outcome <> 'completed';

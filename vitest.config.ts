@@ -11,6 +11,8 @@ const shared = {
   maxWorkers: 2,
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  // A busy machine may take its time; what never comes still fails.
+  expect: { poll: { timeout: 20_000 } },
 } as const
 
 interface ProjectTests {

@@ -61,7 +61,8 @@ test.each(refused)('400 for %s?%s, naming %s', async (path, query, field) => {
 })
 
 const withoutBody = Object.entries(calls).filter(
-  ([name, { audience }]) => audience !== 'anyone' && audience !== 'cron' && !/^POST \/api\/(?!work\/\[|sweep)/.test(name),
+  ([name, { audience }]) =>
+    audience !== 'anyone' && audience !== 'cron' && !/^POST \/api\/(?!work\/\[|sweep)/.test(name),
 )
 
 describe.each(withoutBody)('%s', (name, spec) => {

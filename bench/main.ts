@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import path from 'node:path'
 import Table from 'cli-table3'
@@ -52,13 +52,18 @@ async function bench({ only = scenarios, rounds, write }: Flags): Promise<void> 
   if (write !== undefined) writeResults(path.resolve(write), results, rounds)
 }
 
-function writeResults(directory: string, results: readonly Result[], rounds: number): void {
+/** Scenarios that were not run this time keep what the directory has of them. */
+function writeResults(directory: string, measured: readonly Result[], rounds: number): void {
+  const file = path.join(directory, 'results.json')
+  const kept: Result[] = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).results : []
+  const results = scenarios.flatMap(({ name }) => {
+    const result = [...measured, ...kept].find((each) => each.name === name)
+    return result === undefined ? [] : [result]
+  })
+  mkdirSync(directory, { recursive: true })
   writeCharts(results, directory)
   writeFileSync(path.join(directory, 'results.md'), asMarkdown(results))
-  writeFileSync(
-    path.join(directory, 'results.json'),
-    `${JSON.stringify({ machine: machine(), rounds, results }, null, 2)}\n`,
-  )
+  writeFileSync(file, `${JSON.stringify({ machine: machine(), rounds, results }, null, 2)}\n`)
 }
 
 function describe({ title, unit, figures, verdicts }: Result): string {

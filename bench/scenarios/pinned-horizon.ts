@@ -9,7 +9,7 @@ const SECONDS = 120
 const SPAN = 10
 const WORKERS = 8
 /** More than anybody gets done in the time. */
-const BACKLOG = 600_000
+const BACKLOG = 1_000_000
 const names: readonly ContestantName[] = ['dispatch-queue', 'pg-boss', 'graphile-worker']
 
 /** Throughput in each ten seconds of full load while a transaction elsewhere keeps vacuum from removing any dead row. */

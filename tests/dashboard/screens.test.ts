@@ -17,6 +17,7 @@ const pages: [string, string][] = [
   ['overview', '/'],
   ['work', '/work'],
   ['work-failed', '/work?state=failed'],
+  ['work-issues', '/work?orchestrator=acme&q=ENG-1'],
   ['work-none', '/work?q=nobody-has-this'],
   ['one-queued', `/work/${work.queued.queueId}`],
   ['one-claimed', `/work/${work.held.queueId}`],

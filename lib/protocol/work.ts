@@ -20,6 +20,7 @@ export const workQuery = z.strictObject({
   machineId: machineId.optional(),
   q: searchText.optional(),
   minAgeMs: inQuery(z.int().min(0).max(31_536_000_000)).optional(),
+  order: z.enum(['newest', 'oldest']).optional(),
   cursor: inQuery(queueId).optional(),
   limit: inQuery(limit).optional(),
 })

@@ -18,8 +18,10 @@ export interface WorkFilter {
   q?: string | undefined
   /** Rows that were enqueued so many milliseconds ago, or longer. */
   minAgeMs?: number | undefined
-  /** Rows with a smaller id than this. */
-  before?: number | undefined
+  /** Newest unless told. */
+  order?: 'newest' | 'oldest' | undefined
+  /** Rows behind the one with this id, in the order of the list. */
+  after?: number | undefined
   limit: number
 }
 
@@ -51,7 +53,7 @@ const live = sql`${before}, ${liveState} AS state, ${after}, claim_expires_at, p
 const finished = sql`${before}, outcome AS state, ${after}, NULL::timestamptz AS claim_expires_at, progress, created_at, finished_at, ${last}, ${excerpt(sql`pg_column_size(payload)`)}`
 
 /**
- * For people: live work and history as one list, newest id first. The cost of a page has a bound: it may be short, or empty, and
+ * For people: live work and history as one list, newest id first or oldest. The cost of a page has a bound: it may be short, or empty, and
  * yet have a next one, which goes on from where this one stopped looking.
  *
  * @returns at most `limit` rows and where the next page starts
@@ -81,19 +83,28 @@ async function endOfScan(db: Db, filter: WorkFilter): Promise<number | null> {
   if (isIndexed(filter)) return null
   const ends = tablesOf(filter).map(
     (table) =>
-      sql`(SELECT id FROM ${sql.identifier(table)} WHERE ${olderThan(filter.before)} ORDER BY id DESC LIMIT 1 OFFSET ${sql.raw(`${SCANNED_ROWS - 1}`)})`,
+      sql`(SELECT id FROM ${sql.identifier(table)} WHERE ${behind(filter)} ORDER BY id ${direction(filter)} LIMIT 1 OFFSET ${sql.raw(`${SCANNED_ROWS - 1}`)})`,
   )
   const [row] = await retryRead(() =>
-    query(db, { id: nullable(read.id) }, sql`SELECT greatest(${sql.join(ends, sql`, `)})`),
+    query(
+      db,
+      { id: nullable(read.id) },
+      sql`SELECT ${filter.order === 'oldest' ? sql`least` : sql`greatest`}(${sql.join(ends, sql`, `)})`,
+    ),
   )
   return row?.id ?? null
 }
 
-const olderThan = (before: number | undefined) => (before === undefined ? sql`true` : sql`id < ${before}`)
+const direction = ({ order }: WorkFilter) => (order === 'oldest' ? sql`ASC` : sql`DESC`)
+
+function behind({ after, order }: WorkFilter): SQL {
+  if (after === undefined) return sql`true`
+  return order === 'oldest' ? sql`id > ${after}` : sql`id < ${after}`
+}
 
 function listQuery(filter: WorkFilter): SQL {
   const pages = tablesOf(filter).map((table) => pageOf(table, filter))
-  return sql`SELECT * FROM (${sql.join(pages, sql` UNION ALL `)}) AS work ORDER BY id DESC LIMIT ${filter.limit + 1}`
+  return sql`SELECT * FROM (${sql.join(pages, sql` UNION ALL `)}) AS work ORDER BY id ${direction(filter)} LIMIT ${filter.limit + 1}`
 }
 
 function stateCondition(table: Table, state: WorkState | undefined): SQL {
@@ -111,22 +122,23 @@ function pageOf(table: Table, filter: WorkFilter): SQL {
       : [sql`created_at <= now() - ${filter.minAgeMs} * interval '1 millisecond'`]),
   ]
   const columns = table === 'dispatch_queue' ? live : finished
-  const matching = sql`SELECT * FROM (${sourceOf(table, filter)}) AS scanned WHERE ${sql.join(conditions, sql` AND `)} ORDER BY id DESC`
+  const matching = sql`SELECT * FROM (${sourceOf(table, filter)}) AS scanned WHERE ${sql.join(conditions, sql` AND `)}
+    ORDER BY id ${direction(filter)}`
   // One row more than asked for tells whether there is a next page.
   const rows = filter.limit + 1
   if (filter.q === undefined) return sql`(SELECT ${columns} FROM (${matching} LIMIT ${rows}) AS matching)`
   return sql`(SELECT ${columns} FROM (${matching} LIMIT ${SEARCHED_ROWS}) AS searched
                WHERE id::text = ${filter.q} OR starts_with(dedupe_key, ${filter.q})
                   OR strpos(lower(payload::text), lower(${filter.q})) > 0
-               ORDER BY id DESC LIMIT ${rows})`
+               ORDER BY id ${direction(filter)} LIMIT ${rows})`
 }
 
 // OFFSET 0 keeps the planner from walking the primary key for what a partial index gives at once.
 function sourceOf(table: Table, filter: WorkFilter): SQL {
-  const older = olderThan(filter.before)
+  const range = behind(filter)
   if (!isIndexed(filter))
-    return sql`SELECT * FROM ${sql.identifier(table)} WHERE ${older} ORDER BY id DESC LIMIT ${sql.raw(`${SCANNED_ROWS}`)}`
+    return sql`SELECT * FROM ${sql.identifier(table)} WHERE ${range} ORDER BY id ${direction(filter)} LIMIT ${sql.raw(`${SCANNED_ROWS}`)}`
   return table === 'dispatch_queue'
-    ? sql`SELECT * FROM dispatch_queue WHERE claimed_at IS NOT NULL AND ${older} OFFSET 0`
-    : sql`SELECT * FROM dispatch_history WHERE outcome <> 'completed' AND ${older} ORDER BY id DESC`
+    ? sql`SELECT * FROM dispatch_queue WHERE claimed_at IS NOT NULL AND ${range} OFFSET 0`
+    : sql`SELECT * FROM dispatch_history WHERE outcome <> 'completed' AND ${range} ORDER BY id ${direction(filter)}`
 }

@@ -186,11 +186,32 @@ test('100,000 rows come in pages, and the search says how far it looks', async (
   const page = await open('/work?state=queued')
   await expect.poll(() => page.getByRole('row').count()).toBe(51)
   const before = await page.locator('[data-queue-id]').last().innerText()
-  await page.getByRole('button', { name: 'Older' }).click()
+  await page.getByRole('button', { name: 'Next page' }).click()
   await expect.poll(() => page.locator('[data-queue-id]').first().innerText()).not.toBe(before)
-  expect(page.url()).toContain('before=')
+  expect(page.url()).toContain('after=')
   await page.goto(`${app.url}/work?state=failed`)
   await expect.poll(() => page.getByRole('row').count()).toBe(2)
   await page.goto(`${app.url}/`)
   await expect.poll(() => page.locator('[data-state="queued"]').innerText()).toBe('10,000+')
+})
+
+test('a hidden tab asks for nothing, and asks again when it is seen', async () => {
+  await seed(sql)
+  const page = await open('/work')
+  await page.getByRole('row').nth(1).waitFor()
+  const show = (state: string) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'visibilityState', { value, configurable: true })
+      window.dispatchEvent(new Event('visibilitychange'))
+    }, state)
+  await show('hidden')
+  let asked = 0
+  page.on('request', (request) => {
+    if (request.url().includes('/api/work')) asked += 1
+  })
+  await page.waitForTimeout(8_000)
+  expect(asked).toBeLessThanOrEqual(1)
+  const again = page.waitForRequest('**/api/work?**')
+  await show('visible')
+  await again
 })

@@ -57,11 +57,11 @@ describe('the list', () => {
     for (let n = 0; n < 25; n += 1)
       all.unshift((await insertIn[states[n % states.length] ?? 'queued'](orchestratorId)).queueId)
     const seen: number[] = []
-    for (let before: number | undefined; ; ) {
-      const page = await listWork(db, { orchestratorId, before, limit: 7 })
+    for (let after: number | undefined; ; ) {
+      const page = await listWork(db, { orchestratorId, after, limit: 7 })
       seen.push(...ids(page))
       if (page.nextCursor === null) break
-      before = Number(page.nextCursor)
+      after = Number(page.nextCursor)
       await insertWork(sql, { orchestratorId })
     }
     expect(seen).toStrictEqual(all)
@@ -147,4 +147,19 @@ test('work of another orchestrator is as unknown as work that does not exist', a
     code: 'not-found',
   })
   expect(await refusalOf(showWork(db, { queueId: Number.MAX_SAFE_INTEGER }))).toStrictEqual({ code: 'not-found' })
+})
+
+test('the list goes oldest first as well, to its end', async () => {
+  const orchestratorId = newOrchestratorId()
+  const all: number[] = []
+  for (let n = 0; n < 15; n += 1)
+    all.push((await insertIn[states[n % states.length] ?? 'queued'](orchestratorId)).queueId)
+  const seen: number[] = []
+  for (let after: number | undefined; ; ) {
+    const page = await listWork(db, { orchestratorId, after, order: 'oldest', limit: 4 })
+    seen.push(...ids(page))
+    if (page.nextCursor === null) break
+    after = Number(page.nextCursor)
+  }
+  expect(seen).toStrictEqual(all)
 })

@@ -12,6 +12,8 @@ const ages = [
   { name: 'over a day', ms: 86_400_000 },
 ]
 
+const orders = ['newest', 'oldest'] as const
+
 /** What the list shows, kept in the URL, so that a link shows the same. */
 export function useFilters() {
   return useQueryStates(
@@ -21,7 +23,8 @@ export function useFilters() {
       machine: parseAsString.withDefault(''),
       q: parseAsString.withDefault(''),
       age: parseAsInteger,
-      before: parseAsInteger,
+      order: parseAsStringLiteral(orders),
+      after: parseAsInteger,
     },
     { history: 'push', throttleMs: 300 },
   )
@@ -38,7 +41,7 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
         className={field}
         value={values[name]}
         placeholder="all"
-        onChange={(event) => set({ [name]: event.target.value || null, before: null })}
+        onChange={(event) => set({ [name]: event.target.value || null, after: null })}
       />
     </label>
   )
@@ -50,7 +53,7 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
             key={state}
             type="button"
             aria-pressed={values.state === state}
-            onClick={() => set({ state, before: null })}
+            onClick={() => set({ state, after: null })}
             className={`flex cursor-pointer items-center gap-2 rounded-lg px-3 py-1.5 hover:bg-sunken ${values.state === state ? 'bg-sunken font-medium' : 'text-muted'}`}
           >
             {state !== null && <span className={`size-2 rounded-full ${dots[state]}`} aria-hidden="true" />}
@@ -58,7 +61,7 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
           </button>
         ))}
       </fieldset>
-      <search className="grid grid-cols-2 gap-3 lg:grid-cols-[2fr_1fr_1fr_auto]">
+      <search className="grid grid-cols-2 gap-3 lg:grid-cols-[2fr_1fr_1fr_auto_auto]">
         <label className={`${label} col-span-2 lg:col-span-1`}>
           Id, start of a dedupe key, or text of the payload (in the newest 10,000 that match the rest)
           <input
@@ -66,7 +69,7 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
             type="search"
             className={field}
             value={values.q}
-            onChange={(event) => set({ q: event.target.value || null, before: null })}
+            onChange={(event) => set({ q: event.target.value || null, after: null })}
           />
         </label>
         {text('orchestrator', 'Orchestrator')}
@@ -77,12 +80,26 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
             className={field}
             value={values.age ?? ''}
             onChange={(event) =>
-              set({ age: event.target.value === '' ? null : Number(event.target.value), before: null })
+              set({ age: event.target.value === '' ? null : Number(event.target.value), after: null })
             }
           >
             {ages.map(({ name, ms }) => (
               <option key={name} value={ms ?? ''}>
                 {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className={label}>
+          Order
+          <select
+            className={field}
+            value={values.order ?? 'newest'}
+            onChange={(event) => set({ order: event.target.value === 'oldest' ? 'oldest' : null, after: null })}
+          >
+            {orders.map((order) => (
+              <option key={order} value={order}>
+                {order} first
               </option>
             ))}
           </select>

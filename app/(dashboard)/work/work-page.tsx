@@ -16,10 +16,10 @@ const BATCH = 100
 /** The lists of work, narrowed by what the URL says. */
 export function WorkPage({ canAct }: { canAct: boolean }) {
   const filters = useFilters()
-  const [{ state, orchestrator, machine, q, age, before }, set] = filters
+  const [{ state, orchestrator, machine, q, age, order, after }, set] = filters
   const matching = (limit: number) =>
-    pathWith('/api/work', { limit, state, orchestratorId: orchestrator, machineId: machine, q, minAgeMs: age })
-  const query = useLive<WorkPageAnswer>(matching(PAGE) + (before === null ? '' : `&cursor=${before}`))
+    pathWith('/api/work', { limit, state, orchestratorId: orchestrator, machineId: machine, q, minAgeMs: age, order })
+  const query = useLive<WorkPageAnswer>(matching(PAGE) + (after === null ? '' : `&cursor=${after}`))
   const [selected, setSelected] = useState<RowSelectionState>({})
   const [isAll, setAll] = useState(false)
   const { data } = query
@@ -51,14 +51,14 @@ export function WorkPage({ canAct }: { canAct: boolean }) {
       {data === undefined && query.error === null && <p className="text-muted">Loading…</p>}
       {data !== undefined && <Found data={data} canAct={canAct} selected={selected} onSelect={setSelected} />}
       <div className="flex gap-2">
-        {before !== null && (
-          <button type="button" className={button} onClick={() => set({ before: null })}>
-            Newest
+        {after !== null && (
+          <button type="button" className={button} onClick={() => set({ after: null })}>
+            To the beginning
           </button>
         )}
         {data?.nextCursor && (
-          <button type="button" className={button} onClick={() => set({ before: Number(data.nextCursor) })}>
-            {items.length === 0 ? 'Look further back' : 'Older'}
+          <button type="button" className={button} onClick={() => set({ after: Number(data.nextCursor) })}>
+            {items.length === 0 ? 'Look further' : 'Next page'}
           </button>
         )}
       </div>
@@ -79,7 +79,7 @@ function Found({ data: { items, nextCursor }, ...rest }: FoundProps) {
     <p className="rounded-xl border border-dashed border-line px-4 py-6 text-muted">
       {nextCursor === null
         ? 'No work matches.'
-        : 'None of the newest 50,000 rows matches. There are older ones: look further back.'}
+        : 'None of the first 50,000 rows matches. There are more: look further.'}
     </p>
   )
 }

@@ -4,7 +4,7 @@ import { workQuery } from '@/lib/protocol/work'
 import { listWork } from '@/lib/queue/list-work'
 
 /**
- * Lists live work and history for people, newest first. 200 `{items, nextCursor}`. A key that is bound to an orchestrator
+ * Lists live work and history for people, newest first unless `order` is `oldest`. 200 `{items, nextCursor}`. A key that is bound to an orchestrator
  * sees that one's work only.
  */
 const get = route({
@@ -14,7 +14,7 @@ const get = route({
     listWork(db, {
       ...filter,
       orchestratorId: filter.orchestratorId ?? caller.orchestratorId ?? undefined,
-      before: cursor,
+      after: cursor,
       limit: limit ?? 20,
     }),
 })

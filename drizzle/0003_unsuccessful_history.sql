@@ -1,1 +1,1 @@
-CREATE INDEX "dispatch_history_unsuccessful" ON "dispatch_history" USING btree ("id") WHERE outcome <> 'completed';
+CREATE INDEX "dispatch_history_unsuccessful" ON "dispatch_history" USING btree ("outcome","id") WHERE outcome <> 'completed';

@@ -57,7 +57,7 @@ export function Overview({ initial }: { initial: OverviewAnswer }) {
                 Finished per minute
               </h2>
               <p className="text-sm text-muted">
-                {data.isPartial && 'of the newest 50,000 finished · '}
+                {data.isPartial && 'of the newest 25,000 finished · '}
                 {span === 'hour' ? 'the last hour' : 'the last day, means of a quarter of an hour'}
               </p>
               <div className="ml-auto flex gap-1 text-sm">

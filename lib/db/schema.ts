@@ -114,7 +114,7 @@ export const dispatchHistory = pgTable(
   },
   (table) => [
     index('dispatch_history_finished').on(table.finishedAt),
-    index('dispatch_history_unsuccessful').on(table.id).where(sql`outcome <> 'completed'`),
+    index('dispatch_history_unsuccessful').on(table.outcome, table.id).where(sql`outcome <> 'completed'`),
     index('dispatch_history_enqueue_id').on(table.orchestratorId, table.enqueueId).where(sql`enqueue_id IS NOT NULL`),
     check('dispatch_history_outcome_known', sql`outcome IN ('completed', 'failed', 'cancelled')`),
   ],

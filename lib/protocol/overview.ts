@@ -26,7 +26,7 @@ export const overviewResponse = z.object({
   cancelledLastHour: z.int(),
   /** Start of a minute (of a quarter of an hour for a day) in seconds since 1970, then how many were completed, and failed. */
   series: z.array(z.tuple([z.number(), z.int(), z.int()])),
-  /** What is said of finished work is of the newest 50,000 only. */
+  /** What is said of finished work is of the newest 25,000 only. */
   isPartial: z.boolean(),
   timeToClaimMs: quantiles,
   runTimeMs: quantiles,

@@ -140,5 +140,5 @@ function sourceOf(table: Table, filter: WorkFilter): SQL {
     return sql`SELECT * FROM ${sql.identifier(table)} WHERE ${range} ORDER BY id ${direction(filter)} LIMIT ${sql.raw(`${SCANNED_ROWS}`)}`
   return table === 'dispatch_queue'
     ? sql`SELECT * FROM dispatch_queue WHERE claimed_at IS NOT NULL AND ${range} OFFSET 0`
-    : sql`SELECT * FROM dispatch_history WHERE outcome <> 'completed' AND ${range} ORDER BY id ${direction(filter)}`
+    : sql`SELECT * FROM dispatch_history WHERE outcome <> 'completed' AND outcome = ${filter.state} AND ${range}`
 }

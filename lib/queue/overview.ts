@@ -6,7 +6,7 @@ import { nullable, read, statement } from '@/lib/db/statement'
 /** Rows of one state are counted up to here. */
 const COUNT_LIMIT = 10_000
 /** So many finished rows are looked at, the newest first. */
-const RECENT_LIMIT = 50_000
+const RECENT_LIMIT = 25_000
 const HELD_LIMIT = 50_000
 /** Pairs of orchestrator and priority that are looked at. */
 const GROUP_LIMIT = 1_000
@@ -130,7 +130,7 @@ const parsed = (text: string | null): unknown => (text === null ? null : JSON.pa
 
 /**
  * For people: how the queue is, and how the last hour or day was; two statements, whose cost has a bound. Counts end at
- * 10,001; figures of finished work are of the newest 50,000 at most, which `isPartial` says.
+ * 10,001; figures of finished work are of the newest 25,000 at most, which `isPartial` says.
  */
 export async function overview(db: Db, { orchestratorId, span }: { orchestratorId?: string | undefined; span: Span }) {
   const which = orchestratorId === undefined ? 'all' : 'one'

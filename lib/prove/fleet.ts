@@ -40,7 +40,7 @@ export interface FleetResult {
 const MIN_WAIT_MS = 500
 /** A large fleet waits longer, so that its idle polls are some 200 a second whatever its size. */
 const WAIT_MS_PER_MACHINE = 5
-const ENQUEUE_BATCH = 250
+const ENQUEUE_BATCH = 500
 const PRIORITIES = 5
 /** Every so many machines there is one whose clock goes wrong, by so much in turn. */
 const WRONG_CLOCK_EVERY = 10

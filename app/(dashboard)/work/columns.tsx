@@ -115,7 +115,7 @@ function Now({ work }: { work: ListedWork }) {
   if (work.finishedAt !== null) return <span suppressHydrationWarning>{`${since(work.finishedAt)} ago`}</span>
   if (work.state === 'scheduled')
     return <span suppressHydrationWarning>{`due in ${duration(Date.parse(work.availableAt) - Date.now())}`}</span>
-  return <None />
+  return <span className="text-muted">waits</span>
 }
 
 function Running({ work: { claimedAt, claimExpiresAt, progress, progressNote } }: { work: ListedWork }) {

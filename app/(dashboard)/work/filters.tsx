@@ -61,7 +61,7 @@ export function FilterBar({ filters: [values, set] }: { filters: Filters }) {
           </button>
         ))}
       </fieldset>
-      <search className="grid grid-cols-2 gap-3 lg:grid-cols-[2fr_1fr_1fr_auto_auto]">
+      <search className="grid items-end grid-cols-2 gap-3 lg:grid-cols-[2fr_1fr_1fr_auto_auto]">
         <label className={`${label} col-span-2 lg:col-span-1`}>
           Id, start of a dedupe key, or text of the payload (in the newest 10,000 that match the rest)
           <input

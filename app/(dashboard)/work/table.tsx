@@ -36,7 +36,7 @@ export function WorkTable({ items, canAct, selected, onSelect }: WorkTableProps)
                 <th
                   key={header.id}
                   scope="col"
-                  className={`px-4 py-2 font-normal text-muted ${header.id === 'selection' ? '' : 'sr-only lg:not-sr-only'}`}
+                  className={`px-4 py-2 font-normal text-muted ${header.id === 'selection' ? '' : 'sr-only lg:not-sr-only lg:px-4! lg:py-2!'}`}
                 >
                   <table.FlexRender header={header} />
                 </th>

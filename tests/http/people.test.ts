@@ -126,6 +126,12 @@ describe('POST /api/work/actions', () => {
     expect((await allRows(sql, queueId)).queue).toMatchObject([{ claimed_at: null, attempts: 0 }])
   })
 
+  test('does not run completed work again', async () => {
+    const { queueId, machineId } = await insertFinished(sql)
+    expect(await act('retry', [{ queueId, attempts: 1, claimedBy: machineId }])).toStrictEqual([])
+    expect((await allRows(sql, queueId)).history).toMatchObject([{ outcome: 'completed' }])
+  })
+
   test('refuses a piece of work named twice', async () => {
     const item = { queueId: 1, attempts: 0, claimedBy: null }
     expectInvalid(

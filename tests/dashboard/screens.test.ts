@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { setUpServed } from '../app/served'
 import { insertKey } from '../http/instance'
-import { axeViolations, openPage, signIn } from './pages'
+import { axeViolations, openPage, openSignedIn } from './pages'
 import { seed } from './seed'
 
 const { app, database } = await setUpServed()
@@ -31,8 +31,8 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
   test.each([['sign-in', '/sign-in'], ...pages])(
     'the page %s has no violation of WCAG 2.1 AA that axe finds',
     async (name, address) => {
-      const { page } = await openPage({ colorScheme })
-      if (name !== 'sign-in') await signIn(page, app.url)
+      const page =
+        name === 'sign-in' ? (await openPage({ colorScheme })).page : await openSignedIn(app.url, { colorScheme })
       await page.goto(app.url + address)
       await page.waitForLoadState('networkidle')
       await page.screenshot({ path: path.join(directory, `${name}-${colorScheme}.png`), fullPage: true })
@@ -42,8 +42,7 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
 })
 
 test.each(pages)('the page %s is nowhere wider than the screen, from 390 to 1920 pixels', async (name, address) => {
-  const { page } = await openPage()
-  await signIn(page, app.url)
+  const page = await openSignedIn(app.url)
   for (const width of [390, 768, 1920]) {
     await page.setViewportSize({ width, height: 900 })
     await page.goto(app.url + address)
@@ -54,9 +53,7 @@ test.each(pages)('the page %s is nowhere wider than the screen, from 390 to 1920
 })
 
 test.each(pages)('the page %s loads less than 200 kB of compressed scripts', async (_name, address) => {
-  const { page } = await openPage()
-  await signIn(page, app.url)
-  const { page: fresh } = await openPage({ storageState: await page.context().storageState() })
+  const fresh = await openSignedIn(app.url)
   await fresh.goto(app.url + address)
   await fresh.waitForLoadState('networkidle')
   const scripts = await fresh.evaluate(() =>

@@ -7,7 +7,8 @@ import type { ReactNode } from 'react'
 import type { z } from 'zod'
 import { capped, duration } from '@/app/(dashboard)/format'
 import { Updated, useLive } from '@/app/(dashboard)/live'
-import { card, dots, field, label } from '@/app/(dashboard)/look'
+import { card, dots } from '@/app/(dashboard)/look'
+import { OrchestratorField } from '@/app/(dashboard)/orchestrator-field'
 import { pathWith } from '@/app/(dashboard)/request'
 import type { overviewResponse } from '@/lib/protocol/overview'
 
@@ -37,15 +38,10 @@ export function Overview({ initial }: { initial: OverviewAnswer }) {
       <div className="flex flex-wrap items-end gap-x-4 gap-y-2">
         <h1 className="mr-auto text-xl font-semibold tracking-tight">Overview</h1>
         <Updated query={query} />
-        <label className={label}>
-          Orchestrator
-          <input
-            className={field}
-            placeholder="all"
-            value={orchestrator}
-            onChange={(event) => set({ orchestrator: event.target.value || null }, { throttleMs: 300 })}
-          />
-        </label>
+        <OrchestratorField
+          value={orchestrator}
+          onChange={(value) => set({ orchestrator: value }, { throttleMs: 300 })}
+        />
       </div>
       {data !== undefined && (
         <>

@@ -6,7 +6,7 @@ import { parseAsString, useQueryState } from 'nuqs'
 import type { z } from 'zod'
 import { capped, duration } from '@/app/(dashboard)/format'
 import { Updated, useLive } from '@/app/(dashboard)/live'
-import { field, label } from '@/app/(dashboard)/look'
+import { OrchestratorField } from '@/app/(dashboard)/orchestrator-field'
 import { pathWith } from '@/app/(dashboard)/request'
 import { type plain, SimpleTable } from '@/app/(dashboard)/simple-table'
 import { StoredText } from '@/app/(dashboard)/stored-text'
@@ -98,15 +98,7 @@ export function Machines({ initial }: { initial: Answer }) {
       <div className="flex flex-wrap items-end gap-x-4 gap-y-2">
         <h1 className="mr-auto text-xl font-semibold tracking-tight">Machines</h1>
         <Updated query={query} />
-        <label className={label}>
-          Orchestrator
-          <input
-            className={field}
-            placeholder="all"
-            value={orchestrator}
-            onChange={(event) => setOrchestrator(event.target.value || null, { throttleMs: 300 })}
-          />
-        </label>
+        <OrchestratorField value={orchestrator} onChange={(value) => setOrchestrator(value, { throttleMs: 300 })} />
       </div>
       {machines.length === 0 ? (
         <p className="rounded-xl border border-dashed border-line px-4 py-6 text-muted">

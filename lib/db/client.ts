@@ -73,6 +73,8 @@ function connectPg(url: URL, settings: DatabaseSettings): DbConnection {
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     ...(keepsSession && {
+      // By default Postgres takes a LIMIT's parameter for a tenth of the rows, finds a plan for all calls too dear, and plans each one.
+      options: '-c plan_cache_mode=force_generic_plan',
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,

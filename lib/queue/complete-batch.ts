@@ -56,7 +56,7 @@ const completeUnlockedStatement = completeMany('complete_unlocked', sql`SKIP LOC
  */
 export async function completeBatch(db: Db, input: CompleteBatchInput): Promise<CompletedEntry[]> {
   const { orchestratorId, claims } = input
-  const asked = claims.map((claim) => ({ ...claim, orchestratorId }))
+  const asked = claims.map(({ queueId, claimToken, result }) => ({ queueId, claimToken, result, orchestratorId }))
   const rows = await completeBatchStatement(db, { claims: JSON.stringify(asked) })
   const done = new Set(rows.map((row) => row.queueId))
 

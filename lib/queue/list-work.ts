@@ -104,7 +104,7 @@ function behind({ after, order }: WorkFilter): SQL {
 
 function listQuery(filter: WorkFilter): SQL {
   const pages = tablesOf(filter).map((table) => pageOf(table, filter))
-  return sql`SELECT * FROM (${sql.join(pages, sql` UNION ALL `)}) AS work ORDER BY id ${direction(filter)} LIMIT ${filter.limit + 1}`
+  return sql`SELECT * FROM (${sql.join(pages, sql` UNION ALL `)}) AS work ORDER BY id ${direction(filter)} LIMIT ${sql.raw(`${filter.limit + 1}`)}`
 }
 
 function stateCondition(table: Table, state: WorkState | undefined): SQL {
@@ -125,9 +125,9 @@ function pageOf(table: Table, filter: WorkFilter): SQL {
   const matching = sql`SELECT * FROM (${sourceOf(table, filter)}) AS scanned WHERE ${sql.join(conditions, sql` AND `)}
     ORDER BY id ${direction(filter)}`
   // One row more than asked for tells whether there is a next page.
-  const rows = filter.limit + 1
+  const rows = sql.raw(`${filter.limit + 1}`)
   if (filter.q === undefined) return sql`(SELECT ${columns} FROM (${matching} LIMIT ${rows}) AS matching)`
-  return sql`(SELECT ${columns} FROM (${matching} LIMIT ${SEARCHED_ROWS}) AS searched
+  return sql`(SELECT ${columns} FROM (${matching} LIMIT ${sql.raw(`${SEARCHED_ROWS}`)}) AS searched
                WHERE id::text = ${filter.q} OR starts_with(dedupe_key, ${filter.q})
                   OR strpos(lower(payload::text), lower(${filter.q})) > 0
                ORDER BY id ${direction(filter)} LIMIT ${rows})`

@@ -4,6 +4,7 @@ import { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { isUnreachable, sqlState } from '@/lib/db/errors'
 import { read, statement } from '@/lib/db/statement'
+import { poll } from '@/lib/queue/poll'
 import { setUpDatabase, type TestDatabase, testDriver } from '../support/db'
 import { insertWork, onlyRow } from '../support/factories'
 import { holdRow, waitUntilBlocked } from '../support/gate'
@@ -33,6 +34,17 @@ describe.runIf(testDriver === 'pg')('a direct pg connection', async () => {
     ['idle_in_transaction_session_timeout', '5s'],
   ])('has a %s of %s', async (setting, value) => {
     expect(await db.execute(sql.raw(`SHOW ${setting}`))).toMatchObject({ rows: [{ [setting]: value }] })
+  })
+
+  test('plans a statement once, however many rows there are and however large its LIMIT', async () => {
+    const { db } = database.open({ DISPATCH_POOL_SIZE: '1' })
+    await database.sql(
+      `INSERT INTO dispatch_queue (orchestrator_id, payload) SELECT 'acme', '{}' FROM generate_series(1, 20000)`,
+    )
+    await database.sql('ANALYZE dispatch_queue')
+    for (let n = 0; n < 10; n += 1) await poll(db, { orchestratorId: 'acme', machineId: 'mac', limit: 20, maxBytes: 1 })
+    const plans = sql`SELECT custom_plans::text AS plans FROM pg_prepared_statements WHERE name = 'poll'`
+    expect(await db.execute(plans)).toMatchObject({ rows: [{ plans: '0' }] })
   })
 
   test('keeps no session settings where a pooler stands between', async () => {

@@ -34,20 +34,40 @@ const MAX_ROUNDS = 5
 
 const value = sql.placeholder
 
+const asked = {
+  items: sql`jsonb_array_elements(${value('items')}::jsonb) WITH ORDINALITY AS list(item, place)`,
+  payload: sql`item -> 'payload'`,
+  priority: sql`coalesce((item ->> 'priority')::smallint, 0)`,
+  availableAt: sql`now() + coalesce((item ->> 'delayMs')::bigint, 0) * interval '1 millisecond'`,
+  maxAttempts: sql`coalesce((item ->> 'maxAttempts')::integer, ${value('defaultMaxAttempts')}::integer)`,
+  claimTimeoutMs: sql`(item ->> 'claimTimeoutMs')::integer`,
+}
+const readers = { queueId: nullable(read.id), enqueued: read.boolean }
+
+// Items without keys have nothing to be compared with, neither there nor among each other: half the time.
+const enqueueKeylessStatement = statement(
+  'enqueue_keyless',
+  readers,
+  sql`INSERT INTO dispatch_queue (orchestrator_id, payload, priority, available_at, max_attempts, claim_timeout_ms)
+      SELECT ${value('orchestratorId')}, ${asked.payload}, ${asked.priority}, ${asked.availableAt}, ${asked.maxAttempts},
+             ${asked.claimTimeoutMs}
+        FROM ${asked.items} ORDER BY place
+   RETURNING id, true`,
+)
+
 // Ids are drawn before the insert, so that each answer finds its item. Keys are inserted in one order by everybody, or
 // two batches would wait for each other. `existing` reads by this statement's snapshot: what it sees is not inserted even
 // if it finishes at this moment. A rival's row that commits after the snapshot is met by ON CONFLICT and answered as
 // NULL; the next round sees it.
 const enqueueStatement = statement(
   'enqueue',
-  { queueId: nullable(read.id), enqueued: read.boolean },
+  readers,
   sql`WITH item AS MATERIALIZED (
-        SELECT place, nextval(pg_get_serial_sequence('dispatch_queue', 'id')) AS id, item -> 'payload' AS payload,
-               (item ->> 'enqueueId')::uuid AS enqueue_id, coalesce((item ->> 'priority')::smallint, 0) AS priority,
-               item ->> 'dedupeKey' AS dedupe_key, coalesce((item ->> 'delayMs')::bigint, 0) AS delay_ms,
-               coalesce((item ->> 'maxAttempts')::integer, ${value('defaultMaxAttempts')}::integer) AS max_attempts,
-               (item ->> 'claimTimeoutMs')::integer AS claim_timeout_ms
-          FROM jsonb_array_elements(${value('items')}::jsonb) WITH ORDINALITY AS list(item, place)
+        SELECT place, nextval('dispatch_queue_id_seq') AS id, ${asked.payload} AS payload,
+               (item ->> 'enqueueId')::uuid AS enqueue_id, ${asked.priority} AS priority,
+               item ->> 'dedupeKey' AS dedupe_key, ${asked.availableAt} AS available_at,
+               ${asked.maxAttempts} AS max_attempts, ${asked.claimTimeoutMs} AS claim_timeout_ms
+          FROM ${asked.items}
       ), existing AS MATERIALIZED (
         SELECT place, coalesce(
                  (SELECT id FROM dispatch_queue AS live
@@ -61,8 +81,8 @@ const enqueueStatement = statement(
       ), inserted AS (
         INSERT INTO dispatch_queue (id, orchestrator_id, payload, enqueue_id, priority, dedupe_key, available_at,
                                     max_attempts, claim_timeout_ms)
-        SELECT id, ${value('orchestratorId')}, payload, enqueue_id, priority, dedupe_key,
-               now() + delay_ms * interval '1 millisecond', max_attempts, claim_timeout_ms
+        SELECT id, ${value('orchestratorId')}, payload, enqueue_id, priority, dedupe_key, available_at,
+               max_attempts, claim_timeout_ms
           FROM item
          WHERE NOT EXISTS (SELECT FROM existing WHERE existing.place = item.place AND existing.id IS NOT NULL)
          ORDER BY dedupe_key NULLS FIRST, enqueue_id NULLS FIRST, place
@@ -87,7 +107,8 @@ export async function enqueue(db: Db, input: EnqueueInput): Promise<EnqueuedItem
   const answers: (EnqueuedItem | undefined)[] = items.map(() => undefined)
   let open = items.map((item, place) => ({ item, place }))
   for (let round = 0; round < MAX_ROUNDS && open.length > 0; round += 1) {
-    const rows = await enqueueStatement(db, {
+    const run = open.some(({ item }) => hasKey(item)) ? enqueueStatement : enqueueKeylessStatement
+    const rows = await run(db, {
       orchestratorId,
       defaultMaxAttempts,
       items: JSON.stringify(open.map(({ item }) => item)),
@@ -103,3 +124,5 @@ export async function enqueue(db: Db, input: EnqueueInput): Promise<EnqueuedItem
     throw new QueueError({ code: 'busy' }, 'The same keys are enqueued by many at once.')
   return complete
 }
+
+const hasKey = ({ enqueueId, dedupeKey }: NewItem) => enqueueId !== undefined || dedupeKey !== undefined

@@ -83,12 +83,12 @@ describe('an item', () => {
   })
 })
 
-test('a thousand items get their ids in the order of the call, and are claimed in that order', async () => {
+test.each([
+  ['with keys', (n: number) => ({ dedupeKey: `${(n * 37) % 1_000}` })],
+  ['without keys', () => ({})],
+])('a thousand items %s get their ids in the order of the call, and are claimed in that order', async (_, keysOf) => {
   const orchestratorId = newOrchestratorId()
-  const answers = await put(
-    orchestratorId,
-    ...Array.from({ length: 1_000 }, (_, n) => ({ payload: n, dedupeKey: `${(n * 37) % 1_000}` })),
-  )
+  const answers = await put(orchestratorId, ...Array.from({ length: 1_000 }, (_, n) => ({ payload: n, ...keysOf(n) })))
   const rows = await sql<{ id: number; payload: number }>(
     'SELECT id, payload FROM dispatch_queue WHERE orchestrator_id = $1 ORDER BY payload::int',
     [orchestratorId],

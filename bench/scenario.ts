@@ -44,7 +44,9 @@ export function addRound(measured: Map<string, number[]>, name: string, value: n
 }
 
 export const figuresOf = (measured: ReadonlyMap<string, number[]>): Record<string, Figure> =>
-  Object.fromEntries([...measured].map(([name, rounds]) => [name, { median: median(rounds), rounds }]))
+  Object.fromEntries(
+    [...measured].map(([name, rounds]) => [name, { median: Number(median(rounds).toPrecision(6)), rounds }]),
+  )
 
 /** A figure that was measured once. */
 export const once = (value: number): Figure => ({ median: rounded(value), rounds: [rounded(value)] })

@@ -28,23 +28,24 @@ const putOne = async (orchestratorId: string, item: NewItem) => {
 }
 
 describe('an item', () => {
-  test('is stored with all that it says', async () => {
-    const enqueueId = randomUUID()
+  test.each([
+    ['with keys', { enqueueId: randomUUID(), dedupeKey: 'ENG-142' }],
+    ['without keys', { enqueueId: undefined, dedupeKey: undefined }],
+  ])('%s is stored with all that it says', async (_, keys) => {
     const { queueId, enqueued } = await putOne(newOrchestratorId(), {
       payload: { issue: 'ENG-142' },
-      enqueueId,
       priority: -7,
-      dedupeKey: 'ENG-142',
       delayMs: 2_678_400_000,
       maxAttempts: 9,
       claimTimeoutMs: 5_000,
+      ...keys,
     })
     expect(enqueued).toBe(true)
     expect(await onlyRow(sql, queueId)).toMatchObject({
       payload: { issue: 'ENG-142' },
-      enqueue_id: enqueueId,
+      enqueue_id: keys.enqueueId ?? null,
       priority: -7,
-      dedupe_key: 'ENG-142',
+      dedupe_key: keys.dedupeKey ?? null,
       max_attempts: 9,
       claim_timeout_ms: 5_000,
       attempts: 0,

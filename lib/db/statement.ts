@@ -14,9 +14,18 @@ export const read = {
   number: Number,
   text: String,
   boolean: Boolean,
-  instant: (raw: unknown): Date => new Date(String(raw)),
+  /** A timestamptz as the API writes it: ISO 8601 in UTC with milliseconds. */
+  instant: (raw: unknown): string => toIsoInstant(String(raw)),
   /** A jsonb column selected as `column::text`. */
   json: (raw: unknown): JsonText => new JsonText(String(raw)),
+}
+
+const IN_UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/
+
+// Postgres writes microseconds and the session's offset (manual, section 8.5.2). A Date on the way would cost a poll of twenty rows a twentieth of its time.
+function toIsoInstant(text: string): string {
+  const [, day, time, fraction = ''] = IN_UTC.exec(text) ?? []
+  return day === undefined ? new Date(text).toISOString() : `${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
 }
 
 /** The same reader for a column that may be NULL; NULL is handed through without asking the reader. */
@@ -30,13 +39,21 @@ const dialect = new PgDialect()
 
 /** Drizzle's own way from cells to objects asks of each cell what kind of column it is: an eighth of all JavaScript in a run of batches of 50. */
 function prepare<R extends Readers>(db: Db, query: Query, readers: R, name?: string): Prepared<R> {
-  const columns = Object.entries(readers)
-  const toRow = (cells: readonly unknown[]): Row<R> =>
-    Object.fromEntries(columns.map(([key, reader], place): unknown[] => [key, readCell(reader, cells[place])]))
-  return db._.session.prepareQuery(query, undefined, name, true, (rows) => rows.map(toRow))
+  const keys = Object.keys(readers)
+  return db._.session.prepareQuery(query, undefined, name, true, (rows) =>
+    rows.map((cells) => readRow(readers, keys, cells)),
+  )
 }
 
-const readCell = (reader: Reader<unknown>, cell: unknown): unknown => (cell === null ? null : reader(cell))
+function readRow<R extends Readers>(readers: R, keys: readonly string[], cells: readonly unknown[]): Row<R>
+function readRow(readers: Readers, keys: readonly string[], cells: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (const [place, key] of keys.entries()) {
+    const cell = cells[place]
+    row[key] = cell === null ? null : readers[key]?.(cell)
+  }
+  return row
+}
 
 /**
  * One SQL statement, built once and prepared once per database handle.

@@ -55,11 +55,19 @@ export async function revokeCachedKey(db: Db, id: string): Promise<void> {
   }
 }
 
-/** Notes a key's use at most once a minute; never rejects, for a request must not fail over it. */
-export async function noteCachedKeyUse(db: Db, id: string): Promise<void> {
+/**
+ * Notes a key's use at most once a minute.
+ *
+ * @returns the note that is being written, if any; it never rejects, for a request must not fail over it
+ */
+export function noteCachedKeyUse(db: Db, id: string): Promise<void> | undefined {
   const { usesNoted } = cacheOf(db)
-  if (usesNoted.has(id)) return
+  if (usesNoted.has(id)) return undefined
   usesNoted.set(id, true)
+  return writeKeyUse(db, usesNoted, id)
+}
+
+async function writeKeyUse(db: Db, usesNoted: KeyCache['usesNoted'], id: string): Promise<void> {
   try {
     await noteKeyUse(db, id)
   } catch (error) {

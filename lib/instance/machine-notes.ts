@@ -29,8 +29,12 @@ function notesOf(db: Db): Notes {
   return notes
 }
 
-/** Notes that a machine was seen, at most every 30 s from this instance; never rejects, for a poll must not fail over it. */
-export async function noteMachine(db: Db, machine: SeenMachine): Promise<void> {
+/**
+ * Notes that a machine was seen, at most every 30 s from this instance.
+ *
+ * @returns as {@link maybeWriteMachines}
+ */
+export function noteMachine(db: Db, machine: SeenMachine): Promise<void> | undefined {
   const { noted, pending } = notesOf(db)
   const name = JSON.stringify([machine.orchestratorId, machine.machineId])
   const nameOfVersion = JSON.stringify([name, machine.version])
@@ -38,14 +42,21 @@ export async function noteMachine(db: Db, machine: SeenMachine): Promise<void> {
     noted.set(nameOfVersion, true)
     pending.set(name, { ...machine, version: machine.version ?? pending.get(name)?.version ?? null })
   }
-  await maybeWriteMachines(db)
+  return maybeWriteMachines(db)
 }
 
-/** Writes what was noted since the last time, unless that was a moment ago; never rejects. */
-export async function maybeWriteMachines(db: Db): Promise<void> {
+/**
+ * Writes what was noted since the last time, unless that was a moment ago.
+ *
+ * @returns the writing, if there is any; it never rejects, for a poll must not fail over it
+ */
+export function maybeWriteMachines(db: Db): Promise<void> | undefined {
   const notes = notesOf(db)
   const isDue = performance.now() - notes.writtenAt >= WRITTEN_EVERY_MS
-  if (notes.isWriting || !isDue || notes.pending.size === 0) return
+  return notes.isWriting || !isDue || notes.pending.size === 0 ? undefined : writeMachines(db, notes)
+}
+
+async function writeMachines(db: Db, notes: Notes): Promise<void> {
   const batch = [...notes.pending].slice(0, MAX_BATCH)
   for (const [name] of batch) notes.pending.delete(name)
   notes.isWriting = true

@@ -22,12 +22,20 @@ const states = new WeakMap<Db, SweepState>()
  * Recovers abandoned claims off the polling path: whoever polls, sweeps. It starts at once, unless a sweep of this
  * instance runs or started less than the interval ago. It never rejects: a poll must not fail on account of housekeeping.
  *
- * @returns the running sweep, to be carried past the response and not awaited before it
+ * @returns the sweep that it started, if any, to be carried past the response and not awaited before it
  */
-export async function maybeSweepStale(db: Db, { sweepIntervalMs }: Pick<Config, 'sweepIntervalMs'>): Promise<void> {
+export function maybeSweepStale(db: Db, settings: Pick<Config, 'sweepIntervalMs'>): Promise<void> | undefined {
   const state = states.get(db) ?? { startedAt: Number.NEGATIVE_INFINITY, waitMs: 0, running: false }
-  if (state.running || performance.now() - state.startedAt < state.waitMs) return
+  if (state.running || performance.now() - state.startedAt < state.waitMs) return undefined
   states.set(db, state)
+  return sweepStale(db, settings, state)
+}
+
+async function sweepStale(
+  db: Db,
+  { sweepIntervalMs }: Pick<Config, 'sweepIntervalMs'>,
+  state: SweepState,
+): Promise<void> {
   state.running = true
   state.startedAt = performance.now()
   state.waitMs = sweepIntervalMs

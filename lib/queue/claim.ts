@@ -22,8 +22,8 @@ export interface Claim {
   payload: JsonText
   claimToken: string
   attempts: number
-  claimedAt: Date
-  claimExpiresAt: Date
+  claimedAt: string
+  claimExpiresAt: string
   leaseMs: number
 }
 

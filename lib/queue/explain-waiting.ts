@@ -2,21 +2,21 @@ interface WaitingFacts {
   state: string
   orchestratorId: string
   claimedBy: string | null
-  claimExpiresAt: Date | null
-  availableAt: Date
-  finishedAt: Date | null
+  claimExpiresAt: string | null
+  availableAt: string
+  finishedAt: string | null
   attempts: number
   maxAttempts: number
   lastError: string | null
   /** Claimable rows of the same orchestrator that come first. */
   ahead: number
   isAheadCapped: boolean
-  machineSeenAt: Date | null
+  machineSeenAt: string | null
   /** A machine of the orchestrator was seen within two minutes. */
   isMachineRecent: boolean
 }
 
-const at = (instant: Date | null) => instant?.toISOString() ?? 'an unknown time'
+const at = (instant: string | null) => instant ?? 'an unknown time'
 
 /** Says in a sentence why nobody has claimed a piece of work, or who has. */
 export function explainWaiting(work: WaitingFacts): string {

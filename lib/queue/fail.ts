@@ -20,7 +20,7 @@ export interface FailInput {
   retryDelayMs?: number | undefined
 }
 
-export type FailOutcome = { outcome: 'retrying'; availableAt: Date } | { outcome: 'failed' }
+export type FailOutcome = { outcome: 'retrying'; availableAt: string } | { outcome: 'failed' }
 
 const value = sql.placeholder
 const error = sql`${value('error')}::text`

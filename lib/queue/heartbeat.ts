@@ -42,7 +42,7 @@ const heartbeatStatement = statement(
  *
  * @throws {QueueError} claim-lost, with the reason; the row is then as it was
  */
-export async function heartbeat(db: Db, input: HeartbeatInput): Promise<{ claimExpiresAt: Date; leaseMs: number }> {
+export async function heartbeat(db: Db, input: HeartbeatInput): Promise<{ claimExpiresAt: string; leaseMs: number }> {
   const [renewed] = await heartbeatStatement(db, {
     ...input,
     progress: input.progress ?? null,

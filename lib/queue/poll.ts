@@ -30,9 +30,9 @@ export interface PollInput {
 }
 
 export interface PollAnswer {
-  queued: { queueId: number; priority: number; attempts: number; createdAt: Date; availableAt: Date }[]
+  queued: { queueId: number; priority: number; attempts: number; createdAt: string; availableAt: string }[]
   held: Claim[]
-  renewed: { queueId: number; claimExpiresAt: Date; leaseMs: number }[]
+  renewed: { queueId: number; claimExpiresAt: string; leaseMs: number }[]
   lost: { queueId: number; reason: LostReason }[]
 }
 

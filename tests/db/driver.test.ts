@@ -41,7 +41,7 @@ const echo = statement(
 )
 
 describe('values out of the database', () => {
-  test('ids come as exact numbers, instants as Dates, flags as booleans, NULL as null', async () => {
+  test('ids come as exact numbers, instants as ISO 8601 in UTC, flags as booleans, NULL as null', async () => {
     const rows = await everyKind(db, { text: ' and more', json: '{}' })
     expect(rows).toStrictEqual([
       {
@@ -50,7 +50,7 @@ describe('values out of the database', () => {
         text: 'text and more',
         yes: true,
         no: false,
-        instant: new Date('2026-12-01T06:27:00.123Z'),
+        instant: '2026-12-01T06:27:00.123Z',
         json: new JsonText('{}'),
         nothing: null,
         noInstant: null,
@@ -71,6 +71,16 @@ describe('values out of the database', () => {
     expect(new Date('2026-12-01T00:00:00Z').getTimezoneOffset()).toBe(210)
   })
 
+  test.each([
+    ['2026-12-01 06:27:00+00', '2026-12-01T06:27:00.000Z'],
+    ['2026-12-01 06:27:00.1+00', '2026-12-01T06:27:00.100Z'],
+    ['2026-12-01 06:27:00.123999+00', '2026-12-01T06:27:00.123Z'],
+    ['2026-12-01 11:57:00.123+05:30', '2026-12-01T06:27:00.123Z'],
+    ['2026-11-30 23:57:00.5-06:30', '2026-12-01T06:27:00.500Z'],
+  ])('the instant that Postgres writes as %s is %s', (written, instant) => {
+    expect(read.instant(written)).toBe(instant)
+  })
+
   test('the query builder gives the same kinds of values', async () => {
     const rows = await db.execute<Record<string, unknown>>(
       sql`SELECT 1::integer AS number, true AS flag, 'a' AS text, NULL AS nothing`,
@@ -88,7 +98,7 @@ describe('values into the database', () => {
       ids: [1, 4294967296],
       nothing: null,
     }
-    expect(await echo(db, values)).toStrictEqual([{ ...values, ids: '1+4294967296' }])
+    expect(await echo(db, values)).toStrictEqual([{ ...values, at: '2026-03-08T07:00:00.999Z', ids: '1+4294967296' }])
   })
 
   test.each([

@@ -82,7 +82,7 @@ test('a look-up that was under way during a revocation is not kept', async () =>
 test('a use is noted at most once a minute, by one instance and by several', async () => {
   const [here, there, key] = [open(), open(), await issue()]
   const notes = async (db: typeof here) => {
-    const { statements } = await recordStatements(database, () => noteCachedKeyUse(db, key.id))
+    const { statements } = await recordStatements(database, async () => noteCachedKeyUse(db, key.id))
     return statements.filter((text) => text.includes('SET last_used_at')).length
   }
   const lastUse = async () => (await sql('SELECT last_used_at FROM api_keys WHERE id = $1', [key.id]))[0]?.last_used_at

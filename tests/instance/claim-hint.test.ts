@@ -9,8 +9,8 @@ const claimOf = ({ queueId }: Place) => ({
   queueId,
   claimToken: '',
   attempts: 1,
-  claimedAt: new Date(0),
-  claimExpiresAt: new Date(0),
+  claimedAt: '1970-01-01T00:00:00.000Z',
+  claimExpiresAt: '1970-01-01T00:00:00.000Z',
   leaseMs: 1_000,
   payload: new JsonText('null'),
 })

@@ -49,7 +49,7 @@ describe('machines that ask this instance for one piece of work each at the same
     ])
     expect(claims.flat().map(({ leaseMs }) => leaseMs)).toStrictEqual([60_000, 20_000, 10_000])
     for (const { claimedAt, claimExpiresAt, leaseMs } of claims.flat())
-      expect(claimExpiresAt.getTime() - claimedAt.getTime()).toBe(leaseMs)
+      expect(Date.parse(claimExpiresAt) - Date.parse(claimedAt)).toBe(leaseMs)
   })
 
   test('get nothing when there is too little for all, and no row is claimed twice or for nobody', async () => {

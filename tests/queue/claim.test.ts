@@ -27,7 +27,7 @@ describe('a claim of free work', () => {
     const claimed = await mustClaim(db, work, { machineId: 'laptop' })
     expect(claimed.payload.text).toBe('{"issue": "ENG-142"}')
     expect(claimed).toMatchObject({ queueId: work.queueId, attempts: 1, leaseMs: DEFAULT_LEASE_MS })
-    expect(claimed.claimExpiresAt.getTime() - claimed.claimedAt.getTime()).toBe(DEFAULT_LEASE_MS)
+    expect(Date.parse(claimed.claimExpiresAt) - Date.parse(claimed.claimedAt)).toBe(DEFAULT_LEASE_MS)
     expect(await onlyRow(sql, work.queueId)).toMatchObject({
       claimed_by: 'laptop',
       claim_token: claimed.claimToken,

@@ -89,7 +89,7 @@ test('the answer says when the work is due again', async () => {
   const own = await insertClaimed(sql)
   const answer = await fail(db, { ...own, error: 'red', retryDelayMs: 90_000 })
   const { available_at: due } = await onlyRow(sql, own.queueId)
-  expect(answer).toStrictEqual({ outcome: 'retrying', availableAt: new Date(String(due)) })
+  expect(answer).toStrictEqual({ outcome: 'retrying', availableAt: new Date(String(due)).toISOString() })
 })
 
 test('a swept claim that fails late waits its backoff as well, and counts one attempt', async () => {

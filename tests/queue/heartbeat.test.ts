@@ -32,7 +32,10 @@ describe('a heartbeat', () => {
       progress_note: 'running tests',
     })
     expect(await runsSince(own.queueId, since)).toBe(true)
-    expect({ leaseMs, at: claimExpiresAt.getTime() }).toStrictEqual({ leaseMs: 90_000, at: Date.parse(String(expiry)) })
+    expect({ leaseMs, at: Date.parse(claimExpiresAt) }).toStrictEqual({
+      leaseMs: 90_000,
+      at: Date.parse(String(expiry)),
+    })
   })
 
   test('without a word of progress keeps the last one; a zero is a word', async () => {

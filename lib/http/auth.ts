@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '@/lib/config'
 import type { Db } from '@/lib/db/client'
 import { ProblemError } from '@/lib/http/problem'
@@ -19,7 +19,7 @@ const rootCaller: Caller = { keyId: null, role: 'admin', orchestratorId: null }
 
 /** Compares two secrets in a time that depends on neither: their digests are compared, which have one length. */
 export function isSameSecret(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const digest = (text: string) => hash('sha256', text, 'buffer')
   return timingSafeEqual(digest(given), digest(expected))
 }
 

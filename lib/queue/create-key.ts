@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Db } from '@/lib/db/client'
 import { apiKeys, type roles } from '@/lib/db/schema'
 
@@ -23,7 +23,7 @@ export interface KeyRecord extends NewKey {
 const PREFIX_LENGTH = 11
 
 /** The only form in which a key is stored or looked up. Keys are random, so a plain SHA-256 cannot be guessed backwards. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashKey = (key: string): string => hash('sha256', key, 'hex')
 
 export const keyRecordColumns = {
   id: apiKeys.id,

@@ -3,7 +3,7 @@ import { attachDatabasePool } from '@vercel/functions'
 import { drizzle as drizzleNeon } from 'drizzle-orm/neon-http'
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres'
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core'
-import { Pool } from 'pg'
+import { type ClientBase, Pool } from 'pg'
 import { type Config, ConfigError, getConfig } from '@/lib/config'
 
 /**
@@ -13,6 +13,8 @@ import { type Config, ConfigError, getConfig } from '@/lib/config'
 export type Db = Omit<PgDatabase<PgQueryResultHKT>, 'transaction'> & {
   /** Whether statements may be prepared under a name: only where a connection keeps its session. */
   readonly namedStatements: boolean
+  /** Whether its Postgres is known to have skip scans: to jump in an index from one value of a column to the next (since version 18). */
+  hasSkipScan(): boolean
 }
 
 /** A handle and the way to let go of its connections. */
@@ -26,6 +28,9 @@ const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 4_000
 const QUERY_TIMEOUT_MS = 8_000
 const CONNECT_TIMEOUT_MS = 5_000
+
+/** As `server_version_num` has it. */
+const FIRST_WITH_SKIP_SCAN = 180_000
 
 type DatabaseSettings = Pick<
   Config,
@@ -60,18 +65,25 @@ function connectNeon(url: URL, settings: DatabaseSettings): DbConnection {
   neonConfig.fetchFunction = (endpoint: string, init: RequestInit) =>
     fetch(endpoint, { ...init, cache: 'no-store', signal: AbortSignal.timeout(QUERY_TIMEOUT_MS) })
   const db = drizzleNeon({ client: neon(url.href) })
-  return { db: Object.assign(db, { namedStatements: false }), close: async () => {} }
+  return { db: Object.assign(db, { namedStatements: false, hasSkipScan: () => false }), close: async () => {} }
 }
 
 function connectPg(url: URL, settings: DatabaseSettings): DbConnection {
   // A transaction-mode pooler keeps no session: neither settings made at connect nor prepared names survive there.
   const keepsSession = settings.namedStatements ? settings.namedStatements === 'on' : !url.hostname.includes('-pooler')
+  let version = 0
+  const learnVersion = async (client: ClientBase) => {
+    if (version > 0) return
+    const { rows } = await client.query('SHOW server_version_num')
+    version = Number(rows[0]?.server_version_num)
+  }
   const pool = new Pool({
     connectionString: url.href,
     max: settings.poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
+    onConnect: learnVersion,
     ...(keepsSession && {
       // By default Postgres takes a LIMIT's parameter for a tenth of the rows, finds a plan for all calls too dear, and plans each one.
       options: '-c plan_cache_mode=force_generic_plan',
@@ -85,7 +97,13 @@ function connectPg(url: URL, settings: DatabaseSettings): DbConnection {
   pool.on('connect', (client) => client.on('error', () => {}))
   if (settings.isVercel) attachDatabasePool(pool)
   const db = drizzlePg({ client: pool })
-  return { db: Object.assign(db, { namedStatements: keepsSession }), close: () => pool.end() }
+  return {
+    db: Object.assign(db, {
+      namedStatements: keepsSession,
+      hasSkipScan: () => version >= FIRST_WITH_SKIP_SCAN,
+    }),
+    close: () => pool.end(),
+  }
 }
 
 const shared: typeof globalThis & { dispatchQueueDb?: DbConnection } = globalThis

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '@/lib/db/client'
 import { retryRead } from '@/lib/db/retry'
 import { nullable, read, statement } from '@/lib/db/statement'
+import { forEachScan } from '@/lib/queue/claimable'
 
 export interface WaitersQuestion {
   /** Each orchestrator once, with how many wait for its work: more claimable rows than that are not counted. */
@@ -19,15 +20,14 @@ export interface WaitersAnswer {
 
 const value = sql.placeholder
 
-const askStatement = statement(
-  'ask_for_waiters',
-  { orchestratorId: read.text, machineId: nullable(read.text), rows: read.number },
-  sql`SELECT asked."orchestratorId", NULL::text AS machine_id, found.rows
+const askStatement = forEachScan('ask_for_waiters', (name, scan) =>
+  statement(
+    name,
+    { orchestratorId: read.text, machineId: nullable(read.text), rows: read.number },
+    sql`SELECT asked."orchestratorId", NULL::text AS machine_id, found.rows
         FROM jsonb_to_recordset(${value('orchestrators')}::jsonb) AS asked("orchestratorId" text, waiters integer),
              LATERAL (SELECT count(*) AS rows FROM (
-               SELECT FROM dispatch_queue
-                WHERE orchestrator_id = asked."orchestratorId" AND claimed_at IS NULL AND available_at <= now()
-                LIMIT asked.waiters) AS claimable) AS found
+               ${scan({ orchestrator: sql`asked."orchestratorId"`, columns: sql`id`, limit: sql`asked.waiters` })}) AS claimable) AS found
        WHERE found.rows > 0
       UNION ALL
       SELECT asked."orchestratorId", asked."machineId", 0
@@ -35,12 +35,13 @@ const askStatement = statement(
        WHERE EXISTS (SELECT FROM dispatch_queue
                       WHERE orchestrator_id = asked."orchestratorId" AND claimed_by = asked."machineId"
                         AND claimed_at IS NOT NULL)`,
+  ),
 )
 
 /** Asks for everybody who waits, whatever their number, in one statement: where there is work, and which machines hold claims. */
 export async function askForWaiters(db: Db, question: WaitersQuestion): Promise<WaitersAnswer> {
   const rows = await retryRead(() =>
-    askStatement(db, {
+    askStatement(db)(db, {
       orchestrators: JSON.stringify(question.orchestrators),
       machines: JSON.stringify(question.machines),
     }),

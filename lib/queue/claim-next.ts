@@ -3,6 +3,7 @@ import type { Db } from '@/lib/db/client'
 import { isConflict } from '@/lib/db/errors'
 import { read, statement } from '@/lib/db/statement'
 import { type Claim, claimColumns, claimReaders, leaseFor } from '@/lib/queue/claim'
+import { type ClaimOrderScan, forEachScan, inClaimOrder, isClaimable, scanIndexFrom } from '@/lib/queue/claimable'
 
 export interface ClaimNextInput {
   orchestratorId: string
@@ -46,40 +47,46 @@ const takenBy = (machine: SQL, lease: SQL) =>
              attempts = attempts + 1, lease_ms = ${lease},
              claim_expires_at = now() + ${lease} * interval '1 millisecond', progress = NULL, progress_note = NULL`
 const taken = takenBy(sql`${value('machineId')}::text`, leaseFor)
-const claimable = sql`orchestrator_id = ${value('orchestratorId')} AND claimed_at IS NULL AND available_at <= now()`
-const inClaimOrder = sql`ORDER BY priority, available_at, id`
+const orchestrator = sql`${value('orchestratorId')}`
+const claimable = isClaimable(orchestrator)
+const lock = sql`FOR UPDATE SKIP LOCKED`
 
 const readers = { ...claimReaders, priority: read.number, availableAt: read.text, tookMs: read.number }
 const columns = sql`${claimColumns}, priority, available_at,
             1000 * date_part('epoch', clock_timestamp() - statement_timestamp())`
 
-/** The scan goes through the index of claimable rows, from its beginning or, by a row comparison, from a place on. */
-const scans = {
-  fromTheBeginning: sql`${claimable}`,
-  fromAPlace: sql`${claimable} AND (priority, available_at, id) >=
-                   (${value('priority')}::smallint, ${value('availableAt')}::timestamptz, ${value('queueId')}::bigint)`,
+const place = {
+  priority: sql`${value('priority')}`,
+  availableAt: sql`${value('availableAt')}`,
+  queueId: sql`${value('queueId')}`,
+}
+
+/** A statement that begins at the first claimable row, and one that begins at a place. */
+function forEachBeginning<Form>(name: string, make: (name: string, scan: ClaimOrderScan) => Form) {
+  const fromTheBeginning = forEachScan(name, make)
+  const fromAPlace = make(`${name}_from`, scanIndexFrom(place))
+  return (db: Db, from: Place | undefined): Form => (from === undefined ? fromTheBeginning(db) : fromAPlace)
 }
 
 // One row has a statement of its own: a scalar sub-select is about 1.4 times as fast as a list of one.
-const claimOne = (name: string, where: SQL) =>
+const claimOne = (name: string, scan: ClaimOrderScan) =>
   statement(
     name,
     readers,
     sql`UPDATE dispatch_queue
          SET ${taken}
-       WHERE id = (SELECT id FROM dispatch_queue WHERE ${where} ${inClaimOrder} LIMIT 1 FOR UPDATE SKIP LOCKED)
+       WHERE id = (${scan({ orchestrator, columns: sql`id`, limit: sql`1`, lock })})
          AND ${claimable}
    RETURNING ${columns}`,
   )
 
 // MATERIALIZED: the planner may run a plain sub-select once per row, and then more than LIMIT rows are claimed.
-const claimMany = (name: string, where: SQL) =>
+const claimMany = (name: string, scan: ClaimOrderScan) =>
   statement(
     name,
     readers,
     sql`WITH free AS MATERIALIZED (
-        SELECT id, payload_bytes, priority, available_at FROM dispatch_queue
-         WHERE ${where} ${inClaimOrder} LIMIT ${value('limit')} FOR UPDATE SKIP LOCKED
+        ${scan({ orchestrator, columns: sql`id, payload_bytes, priority, available_at`, limit: sql`${value('limit')}`, lock })}
       ), fitting AS MATERIALIZED (
         SELECT id FROM (
           SELECT id, sum(payload_bytes) OVER (${inClaimOrder}) - payload_bytes AS bytes_before FROM free
@@ -93,7 +100,7 @@ const claimMany = (name: string, where: SQL) =>
   )
 
 // As many rows as there are slots, the first row to the first slot.
-const claimForSlots = (name: string, where: SQL) =>
+const claimForSlots = (name: string, scan: ClaimOrderScan) =>
   statement(
     name,
     { ...readers, slot: read.number },
@@ -101,8 +108,7 @@ const claimForSlots = (name: string, where: SQL) =>
         SELECT number, asked ->> 'machineId' AS slot_machine, (asked ->> 'leaseMs')::integer AS slot_lease_ms
           FROM jsonb_array_elements(${value('slots')}::jsonb) WITH ORDINALITY AS slot (asked, number)
       ), free AS MATERIALIZED (
-        SELECT id, payload_bytes, priority, available_at FROM dispatch_queue
-         WHERE ${where} ${inClaimOrder} LIMIT ${value('limit')} FOR UPDATE SKIP LOCKED
+        ${scan({ orchestrator, columns: sql`id, payload_bytes, priority, available_at`, limit: sql`${value('limit')}`, lock })}
       ), numbered AS MATERIALIZED (
         SELECT free.id AS free_id, payload_bytes AS bytes, row_number() OVER ordered AS number,
                sum(payload_bytes) OVER ordered - payload_bytes AS bytes_before
@@ -117,12 +123,9 @@ const claimForSlots = (name: string, where: SQL) =>
       SELECT ${columns}, number - 1 FROM claimed ${inClaimOrder}`,
   )
 
-const claimOneStatement = claimOne('claim_next_one', scans.fromTheBeginning)
-const claimOneFromStatement = claimOne('claim_next_one_from', scans.fromAPlace)
-const claimManyStatement = claimMany('claim_next_many', scans.fromTheBeginning)
-const claimManyFromStatement = claimMany('claim_next_many_from', scans.fromAPlace)
-const claimForSlotsStatement = claimForSlots('claim_next_slots', scans.fromTheBeginning)
-const claimForSlotsFromStatement = claimForSlots('claim_next_slots_from', scans.fromAPlace)
+const claimOneStatement = forEachBeginning('claim_next_one', claimOne)
+const claimManyStatement = forEachBeginning('claim_next_many', claimMany)
+const claimForSlotsStatement = forEachBeginning('claim_next_slots', claimForSlots)
 
 /**
  * Takes up to `limit` pieces of work, best priority and longest due first, and answers them in that order.
@@ -137,8 +140,8 @@ export function scanForClaims(db: Db, input: ClaimNextInput, from?: Place): Prom
   const values = { ...rest, ...from, machineId: input.machineId ?? null, leaseMs: input.leaseMs ?? null }
   return asScan(() =>
     limit === 1
-      ? (from ? claimOneFromStatement : claimOneStatement)(db, values)
-      : (from ? claimManyFromStatement : claimManyStatement)(db, { ...values, limit, maxBytes }),
+      ? claimOneStatement(db, from)(db, values)
+      : claimManyStatement(db, from)(db, { ...values, limit, maxBytes }),
   )
 }
 
@@ -154,7 +157,7 @@ export function scanForSlots(
 ): Promise<Scan<SlotClaim>> {
   const { slots, ...rest } = input
   const values = { ...rest, ...from, slots: JSON.stringify(slots), limit: slots.length }
-  return asScan(() => (from ? claimForSlotsFromStatement : claimForSlotsStatement)(db, values))
+  return asScan(() => claimForSlotsStatement(db, from)(db, values))
 }
 
 interface Positioned {

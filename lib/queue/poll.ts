@@ -3,6 +3,7 @@ import type { Db } from '@/lib/db/client'
 import { retryRead } from '@/lib/db/retry'
 import { read, statement } from '@/lib/db/statement'
 import type { Claim } from '@/lib/queue/claim'
+import { type ClaimOrderScan, forEachScan } from '@/lib/queue/claimable'
 import type { LostReason } from '@/lib/queue/errors'
 import { explainLostClaims } from '@/lib/queue/explain-lost-claims'
 import { NOTE_MAX_LENGTH } from '@/lib/queue/heartbeat'
@@ -55,11 +56,13 @@ const readers = {
 
 // Rows of equal priority are turned by a hash of machine and row, so that machines which list the same page at the
 // same moment rarely race for the same row.
-const lists = sql`
+const lists = (scan: ClaimOrderScan) => sql`
   page AS (
-    SELECT id, priority, attempts, created_at, available_at FROM dispatch_queue
-     WHERE orchestrator_id = ${value('orchestratorId')} AND claimed_at IS NULL AND available_at <= now()
-     ORDER BY priority, available_at, id LIMIT ${value('limit')}
+    ${scan({
+      orchestrator: sql`${value('orchestratorId')}`,
+      columns: sql`id, priority, attempts, created_at, available_at`,
+      limit: sql`${value('limit')}`,
+    })}
   ), held AS (
     SELECT *, sum(payload_bytes) OVER (ORDER BY claimed_at, id) - payload_bytes AS bytes_before FROM dispatch_queue
      WHERE orchestrator_id = ${value('orchestratorId')} AND claimed_by = ${value('machineId')}::text
@@ -79,17 +82,20 @@ const lists = sql`
       FROM held WHERE bytes_before = 0 OR bytes_before < ${value('maxBytes')}::bigint`
 const inPlace: SQL = sql`) AS answer ORDER BY list, place`
 
-const pollStatement = statement(
-  'poll',
-  readers,
-  sql`WITH holding AS (SELECT NULL::bigint AS "queueId" WHERE false), ${lists} ${inPlace}`,
+const pollStatement = forEachScan('poll', (name, scan) =>
+  statement(
+    name,
+    readers,
+    sql`WITH holding AS (SELECT NULL::bigint AS "queueId" WHERE false), ${lists(scan)} ${inPlace}`,
+  ),
 )
 
 // The claims are locked in the order of their ids, so that two overlapping polls wait for each other and never deadlock.
-const pollRenewingStatement = statement(
-  'poll_renewing',
-  readers,
-  sql`WITH holding AS MATERIALIZED (
+const pollRenewingStatement = forEachScan('poll_renewing', (name, scan) =>
+  statement(
+    name,
+    readers,
+    sql`WITH holding AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(${value('holding')}::jsonb)
           AS entry("queueId" bigint, "claimToken" uuid, progress smallint, note text)
       ), own AS MATERIALIZED (
@@ -106,9 +112,10 @@ const pollRenewingStatement = statement(
          WHERE queue.id = own.id AND holding."queueId" = own.id
            AND queue.orchestrator_id = ${value('orchestratorId')} AND queue.claim_token = holding."claimToken"
         RETURNING queue.id, queue.claim_expires_at, queue.lease_ms
-      ), ${lists}
+      ), ${lists(scan)}
       UNION ALL
       SELECT 'renewed', id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, claim_expires_at, lease_ms, id FROM renewed ${inPlace}`,
+  ),
 )
 
 /**
@@ -121,8 +128,8 @@ export async function poll(db: Db, input: PollInput): Promise<PollAnswer> {
   const values = { ...rest, machineId: input.machineId ?? null }
   const rows =
     holding.length === 0
-      ? await retryRead(() => pollStatement(db, values))
-      : await pollRenewingStatement(db, { ...values, holding: holdingJson(holding) })
+      ? await retryRead(() => pollStatement(db)(db, values))
+      : await pollRenewingStatement(db)(db, { ...values, holding: holdingJson(holding) })
 
   const of = (list: string) => rows.filter((row) => row.list === list)
   const renewed = of('renewed').map(({ queueId, claimExpiresAt, leaseMs }) => ({ queueId, claimExpiresAt, leaseMs }))

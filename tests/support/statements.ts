@@ -25,8 +25,10 @@ export async function recordedStatements(databaseOid: number): Promise<string[]>
 
 function executions(databaseOid: number): Promise<Map<string, number>> {
   return administer(async (client) => {
+    // The first connection of a handle asks for the version; no operation does.
     const { rows } = await client.query<{ query: string; calls: number }>(
-      'SELECT query, sum(calls)::bigint AS calls FROM pg_stat_statements WHERE dbid = $1 GROUP BY query',
+      `SELECT query, sum(calls)::bigint AS calls FROM pg_stat_statements
+        WHERE dbid = $1 AND query <> 'SHOW server_version_num' GROUP BY query`,
       [databaseOid],
     )
     return new Map(rows.map((row) => [row.query, row.calls]))

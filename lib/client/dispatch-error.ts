@@ -8,6 +8,9 @@ export type ErrorCode = 'unreachable' | 'aborted' | 'unexpected-answer' | (strin
 
 const URN = 'urn:dispatch-queue:problem:'
 
+/** 408: the server gave a connection up before the request was there, and another one may do (RFC 9110, section 15.5.9). 429: later (RFC 6585). */
+const TRY_AGAIN = new Set([408, 429])
+
 /** The one error of the client. `status` is 0 when no answer came. */
 export class DispatchError extends Error {
   override name = 'DispatchError'
@@ -43,7 +46,7 @@ export class DispatchError extends Error {
 
   /** The same request may succeed later: no answer, or one that says to come back. */
   get isTransient(): boolean {
-    return this.code === 'unreachable' || this.status === 429 || this.status >= 500
+    return this.code === 'unreachable' || TRY_AGAIN.has(this.status) || this.status >= 500
   }
 }
 

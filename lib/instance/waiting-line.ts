@@ -21,6 +21,8 @@ interface Waiter extends Seat {
 /** Who waits, in the order of their coming, by orchestrator. It asks nobody and knows no database. */
 export class WaitingLine {
   readonly #waiters = new Map<string, Set<Waiter>>()
+  /** Those of whose machines it is not known whether they hold claims; kept, so that a tick need not walk over a whole fleet. */
+  readonly #unknown = new Set<Waiter>()
   #size = 0
 
   get size(): number {
@@ -57,7 +59,7 @@ export class WaitingLine {
 
   /** Ends every wait. */
   dismiss(): void {
-    for (const waiter of this.#all()) waiter.end(true)
+    for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.end(true)
   }
 
   orchestrators(): { orchestratorId: string; waiters: number }[] {
@@ -66,8 +68,8 @@ export class WaitingLine {
 
   /** The machines of which nobody has asked yet whether they hold claims. */
   unknownMachines(): { orchestratorId: string; machineId: string }[] {
-    return this.#all().flatMap(({ orchestratorId, machineId, holdsClaims }) =>
-      holdsClaims === undefined && machineId !== undefined ? [{ orchestratorId, machineId }] : [],
+    return [...this.#unknown].flatMap(({ orchestratorId, machineId }) =>
+      machineId === undefined ? [] : [{ orchestratorId, machineId }],
     )
   }
 
@@ -75,27 +77,26 @@ export class WaitingLine {
   learn(asked: readonly Machine[], holding: readonly Machine[]): void {
     const isAsked = new Set(asked.map(nameOf))
     const isHolding = new Set(holding.map(nameOf))
-    for (const waiter of this.#all()) {
+    for (const waiter of [...this.#unknown]) {
       const name = nameOf(waiter)
-      if (waiter.holdsClaims !== undefined || !isAsked.has(name)) continue
+      if (!isAsked.has(name)) continue
+      this.#unknown.delete(waiter)
       waiter.holdsClaims = isHolding.has(name)
       if (waiter.holdsClaims && waiter.isForHeld) waiter.end(false)
     }
   }
 
-  #all(): Waiter[] {
-    return [...this.#waiters.values()].flatMap((waiters) => [...waiters])
-  }
-
   #add(waiter: Waiter): void {
     const waiters = this.#waiters.get(waiter.orchestratorId) ?? new Set()
     this.#waiters.set(waiter.orchestratorId, waiters.add(waiter))
+    if (waiter.holdsClaims === undefined) this.#unknown.add(waiter)
     this.#size += 1
   }
 
   #remove(waiter: Waiter): boolean {
     const waiters = this.#waiters.get(waiter.orchestratorId)
     if (!waiters?.delete(waiter)) return false
+    this.#unknown.delete(waiter)
     if (waiters.size === 0) this.#waiters.delete(waiter.orchestratorId)
     this.#size -= 1
     return true

@@ -62,7 +62,7 @@ test('each item of an enqueue gets an id of its own, unless it brings one', asyn
   expect(items[1].enqueueId).toBe(own.claimToken)
 })
 
-test.each([503, 502, 500, 429])('a %i is tried again', async (status) => {
+test.each([503, 502, 500, 429, 408])('a %i is tried again', async (status) => {
   const { client, bodies } = await serve(json(status, problem('unavailable', status)), completed)
   await expect(client.complete(own)).resolves.toEqual({ outcome: 'completed' })
   expect(bodies).toHaveLength(2)

@@ -56,8 +56,9 @@ const completeUnlockedStatement = completeMany('complete_unlocked', sql`SKIP LOC
  */
 export async function completeBatch(db: Db, input: CompleteBatchInput): Promise<CompletedEntry[]> {
   const { orchestratorId, claims } = input
-  const asked = claims.map(({ queueId, claimToken, result }) => ({ queueId, claimToken, result, orchestratorId }))
-  const rows = await completeBatchStatement(db, { claims: JSON.stringify(asked) })
+  const rows = await completeBatchStatement(db, {
+    claims: askedJson(claims.map((own) => ({ ...own, orchestratorId }))),
+  })
   const done = new Set(rows.map((row) => row.queueId))
 
   const missing = claims.filter(({ queueId }) => !done.has(queueId))
@@ -74,10 +75,16 @@ export async function completeBatch(db: Db, input: CompleteBatchInput): Promise<
  * row somebody has locked at this moment or whose claim is lost, are as they were: `complete` has their answer.
  */
 export async function completeUnlocked(db: Db, claims: readonly CompleteInput[]): Promise<boolean[]> {
-  const rows = await completeUnlockedStatement(db, { claims: JSON.stringify(claims) })
+  const rows = await completeUnlockedStatement(db, { claims: askedJson(claims) })
   const done = new Set(rows.map(nameOf))
   return claims.map((claim) => done.has(nameOf(claim)))
 }
+
+/** Callers may hold whole claims, payload and all: no more than what the statement reads is sent. */
+const askedJson = (claims: readonly CompleteInput[]) =>
+  JSON.stringify(
+    claims.map(({ orchestratorId, queueId, claimToken, result }) => ({ orchestratorId, queueId, claimToken, result })),
+  )
 
 const nameOf = ({ queueId, claimToken }: { queueId: number; claimToken: string }) =>
   `${queueId} ${claimToken.toLowerCase()}`
